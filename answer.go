@@ -9,7 +9,6 @@ import (
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
-	"github.com/weirgo/weir/shaping"
 )
 
 // observe reads the answer into signal, which is zero, and reports it to the lane.
@@ -49,7 +48,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	}
 	var more bool
 	*signal, more = dialect.ParseHeader(resp, now)
-	if c.group != nil {
+	if c.lanes > 1 {
 		c.about = c.lanesNamed(signal)
 	}
 	if quotas && c.about == nil {
@@ -64,7 +63,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 			acted = true
 		}
 		*signal = dialect.Parse(resp, now)
-		if c.group != nil && !acted {
+		if c.lanes > 1 && !acted {
 			c.about = c.lanesNamed(signal)
 		}
 		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
@@ -167,12 +166,11 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
 func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
-	turn, seen := &c.turn, c.seen[c.lanes-1]
+	a.ID, a.Seen, a.Departed = c.turn.ID, c.seen[c.lanes-1], c.turn.Departed()
 	if l != c.lane {
-		turn, seen = c.stay(l)
+		a.Seen = c.seenIn(l)
 	}
-	a.ID, a.Seen, a.Departed = c.turn.ID, seen, c.turn.Departed()
-	a.Stood, a.Others = turn.Departed().Sub(turn.Arrived()), l.Waiting() > 0
+	a.Stood, a.Others = a.Departed.Sub(c.turn.Arrived()), l.Waiting() > 0
 	if len(quotas) > 0 {
 		a.Quotas = make([]learn.Quota, len(quotas))
 		for i := range quotas {
@@ -182,19 +180,18 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
 	return a
 }
 
-// stay returns the call's turn in a lane, and the state of the lane when the turn came. A lane
-// that the call has not passed gets those of the widest.
-func (c *call) stay(l *lane.Lane) (turn *shaping.Turn, seen lane.Seen) {
-	turn, seen = &c.turn, c.seen[c.lanes-1]
-	if i := slices.Index(c.all(), l); i >= 0 {
-		seen = c.seen[i]
-	}
-	for i := range c.visits {
-		if v := &c.visits[i]; v.lane == l {
-			turn, seen = &v.turn, v.seen
+// seenIn returns the state of a lane when the turn came. One that the call has not passed gets
+// that of the widest.
+func (c *call) seenIn(l *lane.Lane) lane.Seen {
+	for _, v := range c.visits {
+		if v.lane == l {
+			return v.seen
 		}
 	}
-	return turn, seen
+	if i := slices.Index(c.all(), l); i >= 0 {
+		return c.seen[i]
+	}
+	return c.seen[c.lanes-1]
 }
 
 // quotaOf returns a quota in the learner's terms. A bound of calls in flight is no rate, and

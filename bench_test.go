@@ -279,6 +279,24 @@ func BenchmarkKeys(b *testing.B) {
 	}
 }
 
+// What a call costs whose vendor names its bucket.
+func BenchmarkBuckets(b *testing.B) {
+	resp := &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{"X-Ratelimit-Bucket": {"h1"}}}
+	transport := &weir.Transport{
+		Base: harness.BaseFunc(func(*http.Request) (*http.Response, error) { copied := *resp; return &copied, nil }), Limits: []throttle.Limit{harness.Wide}, Retry: backoff.None,
+	}
+	defer transport.Close()
+	req := harness.GetOf("discord.com")
+	b.ReportAllocs()
+	for b.Loop() {
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+}
+
 // Memory of a customer's lane, alone and under an account, with the key's own bytes. On amd64
 // a lane takes 3.1 KB, and its place under the account 2.4 KB.
 func BenchmarkKeysMemory(b *testing.B) {

@@ -26,7 +26,7 @@ type call struct {
 	lane    *lane.Lane          // the widest of its lanes; nil until it is entered
 	entered [MaxKeys]*lane.Lane // its lanes, the narrowest first
 	lanes   int                 // how many those are
-	group   *lane.Group         // of lanes; nil: there is one
+	group   *lane.Group         // of lanes and sub-lanes; nil: there is one lane
 	seen    [MaxKeys]lane.Seen  // state of each of its lanes when the turn came
 	visits  []visit             // sub-lanes that it has entered
 	turn    shaping.Turn
@@ -59,12 +59,11 @@ type call struct {
 	header http.Header // of that response
 }
 
-// A visit is a call's turn in a sub-lane.
+// A visit is what a call knows of a sub-lane that it has entered.
 type visit struct {
 	lane   *lane.Lane
-	turn   shaping.Turn
 	seen   lane.Seen // state of the sub-lane when the turn came
-	passed bool      // it has departed, and neither landed nor was given back since
+	passed bool      // the call has departed, and neither landed nor was given back since
 }
 
 // fail returns the error for a call that got no response.

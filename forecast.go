@@ -86,44 +86,27 @@ func (c *call) forecast() (f Forecast, err error) {
 			l.Leave(nil)
 		}
 	}()
-	if c.t.Keys != nil {
-		if c.group, err = c.t.lanes.Join(slices.Concat(c.all(), sublanes)...); err != nil {
-			return f, c.fail(err)
-		}
+	if c.group, err = c.t.lanes.Join(slices.Concat(c.all(), sublanes)...); err != nil {
+		return f, c.fail(err)
 	}
 	if err := c.price(); err != nil {
 		return f, err
 	}
-	if c.group != nil {
-		if f, err = c.group.Forecast(c.ctx, &c.turn); err != nil {
-			err = c.fail(err)
-		}
-		return f, err
+	if c.group == nil {
+		f, err = c.lane.Forecast(c.ctx, &c.turn)
+	} else {
+		f, err = c.group.Forecast(c.ctx, &c.turn)
 	}
-	f, err = c.lane.Forecast(c.ctx, &c.turn)
-	for _, l := range sublanes {
-		turn := c.turn
-		turn.N, turn.Each = 1, nil
-		held, rejects := l.Forecast(c.ctx, &turn)
-		f = longer(f, held)
-		if err == nil {
-			err = rejects
-		}
+	switch {
+	case c.t.Keys == nil:
+		f.Lane = ""
+	case f.Reason != "" && f.Lane == "":
+		f.Lane = c.lane.Key
 	}
 	if err != nil {
 		err = c.fail(err)
 	}
 	return f, err
-}
-
-// longer returns the forecast of a call that passes both lines.
-func longer(a, b Forecast) Forecast {
-	if b.Wait > a.Wait || b.Wait == a.Wait && b.Expected > a.Expected || a.Reason == "" {
-		a.Reason, a.Lane, a.Limit = b.Reason, b.Lane, b.Limit
-	}
-	a.Wait, a.Expected = max(a.Wait, b.Wait), max(a.Expected, b.Expected)
-	a.Waiting = max(a.Waiting, b.Waiting)
-	return a
 }
 
 // afresh returns the error that the first request of a new lane would get.

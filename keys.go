@@ -79,9 +79,7 @@ func (c *call) all() []*lane.Lane { return c.entered[:c.lanes] }
 
 // left leaves the lanes of the request.
 func (c *call) left() {
-	if c.group != nil {
-		c.group.Leave()
-	}
+	c.group.Leave()
 	for _, l := range c.all() {
 		l.Leave(&c.turn)
 	}
@@ -98,40 +96,10 @@ func (c *call) arrived(l *lane.Lane) (number uint64) {
 // laneThat returns the lane of the call that has a key, as the queue names what held or
 // rejected it; if none has it, the widest.
 func (c *call) laneThat(key string) *lane.Lane {
-	if c.group == nil || key == "" {
+	if c.lanes < 2 || key == "" {
 		return c.lane
 	}
 	return c.group.Named(key)
-}
-
-// waitInAll waits until all lanes of the call let it depart.
-func (c *call) waitInAll() error {
-	if c.group == nil {
-		seen, err := c.waitIn(c.lane, &c.turn)
-		c.seen[0] = seen
-		return err
-	}
-	c.bound(&c.turn)
-	if err := c.group.Wait(c.ctx, &c.turn); err != nil {
-		return err
-	}
-	for i, l := range c.all() {
-		c.seen[i] = l.Look()
-	}
-	for i := range c.visits { // they are in the group
-		v := &c.visits[i]
-		v.passed, v.turn, v.seen = true, c.turn, v.lane.Look()
-	}
-	return nil
-}
-
-// returnAll gives the permits of all lanes back.
-func (c *call) returnAll() {
-	if c.group != nil {
-		c.group.Return(&c.turn)
-		return
-	}
-	c.lane.Return(&c.turn)
 }
 
 // late reports whether the permits of some lane hold no more.
@@ -189,7 +157,7 @@ func (c *call) lanesNamed(signal *headers.Signal) (named []*lane.Lane) {
 // own returns those quotas of an answer that are of a lane: of the one that they name, else of
 // the widest that the answer names, else of the widest.
 func (c *call) own(l *lane.Lane, quotas []headers.Quota) (own []headers.Quota) {
-	if c.group == nil || !slices.Contains(c.all(), l) { // it is the only one, or a sub-lane
+	if c.lanes < 2 || !slices.Contains(c.all(), l) { // it is the only one, or a sub-lane
 		return quotas
 	}
 	about := c.lane
@@ -220,7 +188,7 @@ func (c *call) laneOf(name string) *lane.Lane {
 // held names in e the lane that held the call.
 func (c *call) held(e *Error, refused *shaping.Error) {
 	l := c.laneThat(refused.Lane)
-	if c.group != nil && refused.Lane != "" {
+	if c.lanes > 1 && refused.Lane != "" {
 		e.Lane = l.Key
 	}
 	if e.Limit = refused.Limit; l != nil {

@@ -361,6 +361,28 @@ func TestBoundedFlightsServeEverybody(t *testing.T) {
 	}
 }
 
+// A route is paused while its calls and others stand in the line of their lane, which calls in
+// flight hold. All are served, over real sockets, in real time.
+func TestLineGoesOnWhenRouteIsPaused(t *testing.T) {
+	const calls, workers, most = 300, 32, 2
+	r := harness.SocketRig(t, &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(40, 40, "1")}, Service: 5 * time.Millisecond},
+		&weir.Transport{InFlight: weir.InFlight{Max: most}, Dialect: harness.ScopedBy(headers.ScopeRoute)})
+	var next atomic.Int64
+	var line sync.WaitGroup
+	began := time.Now()
+	for i := range workers {
+		line.Go(func() {
+			for next.Add(1) <= calls {
+				r.Want("GET", r.Do(r.Path([]string{"/a", "/b"}[i%2])), 200)
+			}
+		})
+	}
+	line.Wait()
+	if took, n := time.Since(began), len(r.Vendor.Arrivals()); took > 20*time.Second || n != calls+1 {
+		t.Errorf("%d arrivals in %v, want %d within 20 s; the ideal is 1.8 s", n, took, calls+1)
+	}
+}
+
 // Others fill the places that a vendor reports, for a second, and leave: the lane is served
 // as before within a few seconds, over real sockets, in real time.
 func TestPlacesInFlightThatOthersLeaveAreUsedAgain(t *testing.T) {

@@ -74,7 +74,7 @@ type waited struct {
 // waits returns when a wait of the call begins. It is zero for the first one, which begins
 // when the turn arrives: that needs no clock.
 func (c *call) waits() (began throttle.Instant) {
-	if c.turn.Arrived() == 0 && !c.divided() {
+	if c.turn.Arrived() == 0 {
 		return 0
 	}
 	return c.lane.Now()
@@ -83,7 +83,7 @@ func (c *call) waits() (began throttle.Instant) {
 // hasWaited adds a wait that has ended with err, and returns the lane that held it; nil: none
 // did. It began at an instant; zero: when the turn arrived.
 func (c *call) hasWaited(began throttle.Instant, err error) (held *lane.Lane) {
-	reason, limit := c.heldBy()
+	reason, limit := c.turn.Held()
 	if reason == "" {
 		return nil
 	}
@@ -99,19 +99,6 @@ func (c *call) hasWaited(began throttle.Instant, err error) (held *lane.Lane) {
 	c.waited.total += stood
 	c.waited.reason, c.waited.limit, c.waited.lane = reason, limit, held
 	return held
-}
-
-// heldBy returns what held the call in the last line in which it waited.
-func (c *call) heldBy() (reason throttle.Reason, limit string) {
-	if reason, limit = c.turn.Held(); reason != "" {
-		return reason, limit
-	}
-	for i := range c.visits {
-		if r, l := c.visits[i].turn.Held(); r != "" {
-			reason, limit = r, l
-		}
-	}
-	return reason, limit
 }
 
 // kept returns what an attempt keeps of the call's waits; nil: there were none.

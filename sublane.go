@@ -11,11 +11,10 @@ import (
 )
 
 // A refusal may concern less than a lane: a route, a credential, or, in the
-// overflow lane, one key. It then pauses a sub-lane, which requests of the same
-// route, credential or key pass before their own lane. With several keys they wait for it and
-// for their lanes together.
+// overflow lane, one key. It then pauses a sub-lane, for which requests of the same
+// route, credential or key wait together with their lanes.
 
-// divided reports whether the call may have to pass sub-lanes. Most lanes have none.
+// divided reports whether sub-lanes may concern the call. Most lanes have none.
 func (c *call) divided() bool {
 	return len(c.visits) > 0 || c.lane.NamesBuckets() || c.lane.HasSublanes()
 }
@@ -45,15 +44,13 @@ func (c *call) enterSublane(l *lane.Lane) {
 			return
 		}
 	}
-	turn := c.turn // with its first arrival, which gives it its place there too
-	turn.N, turn.Each = 1, nil
-	c.visits = append(c.visits, visit{lane: l, turn: turn})
+	c.visits = append(c.visits, visit{lane: l})
 }
 
 // leaveSublanes leaves the sub-lanes that the call has entered.
 func (c *call) leaveSublanes() {
 	for i := range c.visits {
-		c.visits[i].lane.Leave(&c.visits[i].turn)
+		c.visits[i].lane.Leave(&c.turn)
 	}
 }
 

@@ -2,7 +2,6 @@ package weir
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/weirgo/weir/internal/lane"
@@ -50,19 +49,17 @@ func (c *call) arrive() {
 	c.lane.Budget.Deposit(time.Duration(arrived))
 }
 
-// turnCome waits in the sub-lanes that concern the call, and then in its lane.
-// If a sub-lane was paused while the call stood in the lane's line, the call
-// gives its permits back and waits there again.
+// turnCome waits for the call's lanes and for the sub-lanes that concern it, together. If a
+// sub-lane was paused or made while the call stood in line, the call gives its permits back and
+// waits for that one, too.
 func (c *call) turnCome() error {
 	for {
 		if c.divided() {
-			if err := c.passSublanes(); err != nil {
-				c.giveBack()
+			if err := c.joinSublanes(); err != nil {
 				return err
 			}
 		}
 		if err := c.waitInAll(); err != nil {
-			c.giveBack()
 			return err
 		}
 		c.granted = true
@@ -73,77 +70,66 @@ func (c *call) turnCome() error {
 	}
 }
 
-// passSublanes waits for the call's turn in every sub-lane that concerns it. A call with a
-// group waits there.
-func (c *call) passSublanes() error {
-	if c.group != nil {
-		return c.joinSublanes()
-	}
-	c.enterSublanes()
-	if len(c.visits) > 0 && c.started == 0 {
-		c.started = c.lane.Now()
-	}
-	for i := 0; i < len(c.visits); i++ {
-		v := &c.visits[i]
-		seen, err := c.waitIn(v.lane, &v.turn)
-		if err != nil {
-			return err
-		}
-		v.passed, v.seen = true, seen
-		c.enterBuckets() // its route may have been named meanwhile
-	}
-	return nil
-}
-
 // joinSublanes makes the sub-lanes that concern the call now a part of its group, and no others.
-func (c *call) joinSublanes() error {
+func (c *call) joinSublanes() (err error) {
 	c.leaveSublanes()
 	c.visits = c.visits[:0]
 	c.enterSublanes()
-	lanes := slices.Clone(c.all())
+	var room [shaping.MaxRosters]*lane.Lane
+	lanes := append(room[:0], c.all()...)
 	for i := range c.visits {
 		lanes = append(lanes, c.visits[i].lane)
 	}
 	last := c.group
-	group, err := c.t.lanes.Join(lanes...)
-	if err != nil {
+	last.Leave()
+	if c.group, err = c.t.lanes.Join(lanes...); err != nil {
 		return err
 	}
-	last.Leave()
-	if c.group = group; c.turn.Each != nil && !group.Fits(last) { // a lane's limits have changed
+	if c.turn.Each != nil && !c.group.Fits(last) { // a lane's limits have changed
 		c.turn.Each, err = c.eachCost()
 	}
 	return err
 }
 
-// waitIn waits in the line of a lane or sub-lane, no longer than the lines before it have
-// left of the longest wait.
-func (c *call) waitIn(l *lane.Lane, t *shaping.Turn) (lane.Seen, error) {
-	c.bound(t)
-	return l.Wait(c.ctx, t)
-}
-
-// bound bounds a wait by what is left of the longest one.
-func (c *call) bound(t *shaping.Turn) {
+// waitInAll waits until all lanes of the call let it depart, no longer than the waits before
+// have left of the longest one.
+func (c *call) waitInAll() error {
 	if c.longest > 0 {
-		t.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
+		c.turn.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
 	}
-}
-
-// giveBack returns the permits of a departure that does not take place, those
-// of the sub-lanes too.
-func (c *call) giveBack() {
-	if c.granted {
-		c.granted = false
-		c.returnAll()
+	var err error
+	if c.group == nil {
+		err = c.lane.Wait(c.ctx, &c.turn)
+	} else {
+		err = c.group.Wait(c.ctx, &c.turn)
+	}
+	if err != nil {
+		return err
+	}
+	for i, l := range c.all() {
+		c.seen[i] = l.Look()
 	}
 	for i := range c.visits {
-		if v := &c.visits[i]; v.passed {
-			if v.passed = false; c.group == nil {
-				v.lane.Return(&v.turn)
-			}
-		}
+		v := &c.visits[i]
+		v.passed, v.seen = true, v.lane.Look()
 	}
+	return nil
+}
+
+// giveBack returns the permits of a departure that does not take place.
+func (c *call) giveBack() {
+	if !c.granted {
+		return
+	}
+	c.granted = false
+	for i := range c.visits {
+		c.visits[i].passed = false
+	}
+	if c.group != nil {
+		c.group.Return(&c.turn)
+		return
+	}
+	c.lane.Return(&c.turn)
 }
 
 // countShadow lets a lane's shadow decide on the call too. The lane's own

@@ -29,13 +29,13 @@ func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 					f.meet()
 					for replica, store := range f.stores {
 						junction := new(shaping.Junction)
-						account := junction.NewRoster("account", f.limiters[replica])
+						account := junction.NewRoster("account", shaping.NewQueue(f.limiters[replica]))
 						for i := range c.customers {
 							limiter, err := store.Limiter("customer"+strconv.Itoa(i), throttle.TokenBucket(c.plan, time.Second, 4))
 							if err != nil {
 								t.Fatal(err)
 							}
-							q := junction.NewQueue(junction.NewRoster(strconv.Itoa(i), limiter), account)
+							q := junction.NewQueue(junction.NewRoster(strconv.Itoa(i), shaping.NewQueue(limiter)), account)
 							f.workAt(q, replica, c.callers, whole)
 						}
 					}

@@ -19,7 +19,9 @@ func (q *Queue) Pause(d time.Duration) {
 // they are void. Instants are by [Queue.Now].
 func (q *Queue) Reconcile(f throttle.Fact) {
 	q.limiter.Reconcile(q.Now(), f)
-	q.reconciled(f)
+	for _, o := range q.peers() {
+		o.reconciled(f)
+	}
 }
 
 // reconciled re-times all callers in line after the limiter has taken in what the vendor
@@ -41,7 +43,9 @@ func (q *Queue) Tune(limits ...throttle.Limit) error {
 	if err := q.limiter.Tune(q.Now(), limits...); err != nil {
 		return err
 	}
-	q.retune()
+	for _, o := range q.peers() {
+		o.retune()
+	}
 	return nil
 }
 
@@ -111,12 +115,21 @@ type State struct {
 func (q *Queue) State() State {
 	q.lock()
 	defer q.unlock()
-	return State{State: q.limiter.State(q.Now()), Waiting: q.line.count, Stale: q.stale}
+	s := State{State: q.limiter.State(q.Now()), Waiting: q.line.count, Stale: q.stale}
+	if r := q.roster(); r != nil {
+		r.junction.mu.Lock()
+		s.Waiting, s.Stale = int(r.waiting.Load()), r.stale
+		r.junction.mu.Unlock()
+	}
+	return s
 }
 
 // Waiting returns the number of callers in line. If there are none, it takes no
 // lock.
 func (q *Queue) Waiting() int {
+	if r := q.roster(); r != nil {
+		return int(r.waiting.Load())
+	}
 	if !q.busy.Load() {
 		return 0
 	}

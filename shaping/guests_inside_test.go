@@ -14,7 +14,7 @@ func TestGuestWhoWaitsForYearsDoesNotGoSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, month := new(Junction), 30*24*time.Hour
-	plan, account := n.NewRoster("plan", limiter), n.NewRoster("account", limiter)
+	plan, account := n.NewRoster("plan", NewQueue(limiter)), n.NewRoster("account", NewQueue(limiter))
 	plan.rates, plan.sharers, plan.line.count = []float64{1 / month.Seconds()}, 1000, 4
 	j := &joint{rosters: []*Roster{plan, account}, seats: make([]waiter, 2), behind: true}
 	j.seats[0].cost = month.Seconds()

@@ -24,13 +24,12 @@ func (d *described) State(now throttle.Instant) throttle.State {
 // again to count processes.
 func TestProcessesAreCountedOnlyInAStore(t *testing.T) {
 	junction, limiter := new(shaping.Junction), &described{Limiter: newLimiter(t, throttle.TokenBucket(10, time.Second, 1))}
-	roster := junction.NewRoster("account", limiter)
-	q := junction.NewQueue(roster)
+	q := junction.NewQueue(junction.NewRoster("account", shaping.NewQueue(limiter)))
 	defer q.Close()
-	roster.Wake()
+	limiter.wake()
 	before := limiter.reads
 	for range 10 {
-		roster.Wake()
+		limiter.wake()
 	}
 	if limiter.reads > before {
 		t.Errorf("the state was read %d times", limiter.reads-before)

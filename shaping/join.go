@@ -156,11 +156,15 @@ func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
 func (q *Queue) stand(w *waiter, t *Turn, now throttle.Instant) {
 	w.cost = q.burden(w)
 	q.numbered++
+	number := q.numbered
+	if j := q.joint(); j != nil {
+		number = j.junction.numbered.Add(1)
+	}
 	switch {
 	case w.arrived == 0:
-		w.place = place{now, q.numbered}
+		w.place = place{now, number}
 	case w.number == 0:
-		w.number = math.MinInt64 + q.numbered
+		w.number = math.MinInt64 + number
 	}
 	q.line.share = q.lowPriorityShare()
 	q.line.enter(w, urgencyOf(w.ctx).of(t))

@@ -16,8 +16,11 @@ type grants struct {
 	more *[MaxRosters - 4]throttle.Grant // nil: there are no more
 }
 
-// newGrants returns room for n grants.
+// newGrants returns room for n grants; nil for one, which needs none.
 func newGrants(n int) *grants {
+	if n == 1 {
+		return nil
+	}
 	all := new(grants)
 	if n > len(all.few) {
 		all.more = new([MaxRosters - 4]throttle.Grant)
@@ -25,12 +28,20 @@ func newGrants(n int) *grants {
 	return all
 }
 
-// of returns the grant of the i-th roster.
-func (g *grants) of(i int) *throttle.Grant {
+// at returns where the grant of the i-th roster is.
+func (g *grants) at(i int) *throttle.Grant {
 	if i < len(g.few) {
 		return &g.few[i]
 	}
 	return &g.more[i-len(g.few)]
+}
+
+// of returns the grant of the i-th roster, or that of the only one.
+func (g *grants) of(i int, only throttle.Grant) throttle.Grant {
+	if g == nil {
+		return only
+	}
+	return *g.at(i)
 }
 
 // A joint is the limiter of a queue whose callers need several limiters. Its state is
@@ -60,15 +71,28 @@ type joint struct {
 	shows   int                // how many of them the limiter sees for which the first one waits
 }
 
-// joint returns the queue's limiter, if it is several; nil: it is one.
+// joint returns what decides on the queue's callers if there are rosters; nil: the limiter does.
 func (q *Queue) joint() *joint {
+	if r := q.remote.Load(); r != nil {
+		j, _ := r.Remote.(*joint)
+		return j
+	}
 	j, _ := q.limiter.(*joint)
 	return j
 }
 
-// part returns what a request asks of one roster's limiter.
+// roster returns the roster in front of the queue's limiter; nil: callers of no other queue need it.
+func (q *Queue) roster() *Roster {
+	if j := q.joint(); j != nil && q.limiter != throttle.Limiter(j) {
+		return j.rosters[0]
+	}
+	return nil
+}
+
+// part returns what a request asks of one roster's limiter. The only one is asked for all of it,
+// also if its limits have become more.
 func (j *joint) part(i int, r throttle.Request) throttle.Request {
-	if r.Each != nil {
+	if r.Each != nil && len(j.rosters) > 1 {
 		from, to := min(j.places[i], len(r.Each)), min(j.places[i+1], len(r.Each))
 		r.Each = r.Each[from:to:to]
 	}
@@ -116,7 +140,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	}
 	for i, r := range j.rosters {
 		r.measure(now)
-		j.leave(i, true, all.of(i).At)
+		j.leave(i, true, all.of(i, g).At)
 	}
 	w.out.all, j.head = all, nil
 	return g, nil
@@ -311,10 +335,13 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 	for k := range j.rosters {
 		i := j.nth(k)
 		granted, err := j.rosters[i].take(now, j, j.part(i, r))
-		if *all.of(i) = granted; err != nil || granted.At > now {
+		if all != nil {
+			*all.at(i) = granted
+		}
+		if err != nil || granted.At > now {
 			for ; k > 0; k-- {
 				o := j.nth(k - 1)
-				j.rosters[o].limiter.Refund(now, *all.of(o), j.part(o, r))
+				j.rosters[o].limiter.Refund(now, *all.at(o), j.part(o, r))
 			}
 			if err != nil {
 				return throttle.Grant{}, i, j.named(i, err)
@@ -323,7 +350,8 @@ func (j *joint) spend(now throttle.Instant, r throttle.Request, all *grants) (g 
 		}
 		// Each is charged no earlier than the others allowed it.
 		r.Since = max(r.Since, granted.At)
-		g.At = max(g.At, granted.At)
+		granted.At = max(g.At, granted.At)
+		g = granted
 	}
 	j.opened = max(j.opened, j.free(now))
 	j.behind, j.asking, j.heldTo = false, false, 0
@@ -353,11 +381,11 @@ func (j *joint) named(i int, err error) error {
 }
 
 // refund gives back what the limiters granted.
-func (j *joint) refund(now throttle.Instant, all *grants, r throttle.Request) {
+func (j *joint) refund(now throttle.Instant, out outcome, r throttle.Request) {
 	j.junction.mu.Lock()
 	defer j.done()
 	for i, roster := range j.rosters {
-		roster.limiter.Refund(now, *all.of(i), j.part(i, r))
+		roster.limiter.Refund(now, out.all.of(i, out.grant), j.part(i, r))
 		roster.asked = nil // its first one may go now
 	}
 }
@@ -377,8 +405,8 @@ func (j *joint) voided() {
 // settle corrects what the limiters charged.
 func (j *joint) settle(now throttle.Instant, d Departure, actual throttle.Request) {
 	for i, roster := range j.rosters {
-		roster.limiter.Settle(now, *d.all.of(i), j.part(i, d.Request), j.part(i, actual))
-		roster.Wake()
+		roster.limiter.Settle(now, d.all.of(i, d.Grant), j.part(i, d.Request), j.part(i, actual))
+		roster.wake()
 	}
 }
 

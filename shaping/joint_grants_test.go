@@ -36,7 +36,7 @@ func TestEachLimiterGetsItsGrantBack(t *testing.T) {
 		rosters := make([]*shaping.Roster, len(limiters))
 		for i := range limiters {
 			limiters[i] = &stamped{Limiter: newLimiter(t, throttle.TokenBucket(1, time.Hour, 1)), stamp: int64(i + 1)}
-			rosters[i] = junction.NewRoster(fmt.Sprint(i), limiters[i])
+			rosters[i] = junction.NewRoster(fmt.Sprint(i), shaping.NewQueue(limiters[i]))
 		}
 		q := junction.NewQueue(rosters...)
 		for round := range 2 { // the second time all permits have come back

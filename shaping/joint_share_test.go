@@ -27,8 +27,8 @@ type crossing struct {
 // newCrossing returns a crossing in which some queues are busy at each limiter.
 func newCrossing(ctx context.Context, t *testing.T, queues, right int, offset time.Duration) *crossing {
 	c := &crossing{ctx: ctx, free: newLimiter(t), departed: make(map[string]*atomic.Int64)}
-	c.left = c.junction.NewRoster("left", newLimiter(t, throttle.LeakyBucket(100, time.Second)))
-	c.right = c.junction.NewRoster("right", newLimiter(t, throttle.LeakyBucket(right, time.Second)))
+	c.left = c.junction.NewRoster("left", shaping.NewQueue(newLimiter(t, throttle.LeakyBucket(100, time.Second))))
+	c.right = c.junction.NewRoster("right", shaping.NewQueue(newLimiter(t, throttle.LeakyBucket(right, time.Second))))
 	for range queues {
 		c.busy("left", shaping.PriorityNormal, c.left)
 	}
@@ -41,7 +41,7 @@ func newCrossing(ctx context.Context, t *testing.T, queues, right int, offset ti
 
 // busy opens a queue of its own share, in which two callers of a class always wait.
 func (c *crossing) busy(kind string, class shaping.Priority, rosters ...*shaping.Roster) {
-	q := c.junction.NewQueue(append([]*shaping.Roster{c.junction.NewRoster(kind, c.free)}, rosters...)...)
+	q := c.junction.NewQueue(append([]*shaping.Roster{c.junction.NewRoster(kind, shaping.NewQueue(c.free))}, rosters...)...)
 	q.LowPriorityShare = 0.1
 	n := c.departed[kind]
 	if n == nil {
@@ -125,10 +125,10 @@ func TestAThousandCustomersShareTheAccount(t *testing.T) {
 		const customers, rounds = 1000, 4
 		ctx, cancel := context.WithCancel(t.Context())
 		var junction shaping.Junction
-		account := junction.NewRoster("account", newLimiter(t, throttle.LeakyBucket(1000, time.Second)))
+		account := junction.NewRoster("account", shaping.NewQueue(newLimiter(t, throttle.LeakyBucket(1000, time.Second))))
 		departed := make([]atomic.Int64, customers)
 		for i := range customers {
-			q := junction.NewQueue(junction.NewRoster("customer", newLimiter(t, throttle.TokenBucket(50, time.Second, 50))), account)
+			q := junction.NewQueue(junction.NewRoster("customer", shaping.NewQueue(newLimiter(t, throttle.TokenBucket(50, time.Second, 50)))), account)
 			for range 1 + i%3 { // all wait again at once
 				go func() {
 					for q.Wait(ctx) == nil {
@@ -157,13 +157,13 @@ func TestQueuesOfDifferentPartsCountAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var junction shaping.Junction
 		free := newLimiter(t)
-		account := junction.NewRoster("account", newLimiter(t, throttle.LeakyBucket(1, time.Second)))
-		customers := map[byte]*shaping.Roster{'a': junction.NewRoster("a", free), 'b': junction.NewRoster("b", free)}
+		account := junction.NewRoster("account", shaping.NewQueue(newLimiter(t, throttle.LeakyBucket(1, time.Second))))
+		customers := map[byte]*shaping.Roster{'a': junction.NewRoster("a", shaping.NewQueue(free)), 'b': junction.NewRoster("b", shaping.NewQueue(free))}
 		queues := make(map[string]*shaping.Queue)
 		for _, c := range []string{"a", "b"} {
 			queues[c] = junction.NewQueue(customers[c[0]], account)
 			for _, part := range []string{"x", "y"} {
-				queues[c+part] = junction.NewQueue(customers[c[0]], account, junction.NewPart(part, free))
+				queues[c+part] = junction.NewQueue(customers[c[0]], account, junction.NewPart(part, shaping.NewQueue(free)))
 			}
 		}
 		var mu sync.Mutex

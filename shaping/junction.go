@@ -15,9 +15,9 @@ import (
 const MaxRosters = 16
 
 // A Junction joins limiters that one caller needs together, such as that of a customer
-// and that of the account which all customers share. Each limiter has a [Roster], and
-// each set of them a [Queue], made with NewQueue. The zero value is ready to use. It is
-// safe for concurrent use, and must not be copied.
+// and that of the account which all customers share. Each limiter has a [Queue] for callers
+// who need it alone, and a [Roster]. Each set of them has a queue of its own, made with NewQueue.
+// The zero value is ready to use. It is safe for concurrent use, and must not be copied.
 //
 // A caller departs when all limiters of its queue allow it. Until then nothing of any of
 // them is spent. The first callers of all queues that wait for one limiter share it as
@@ -62,6 +62,8 @@ const MaxRosters = 16
 // cascade gets a fixed order until its next departure. The least urgent class goes first,
 // which pays for it with its share, and no turns are kept.
 type Junction struct {
+	numbered atomic.Int64 // numbers given to places
+
 	mu       sync.Mutex
 	made     uint64   // rosters
 	waking   []*Queue // to be woken
@@ -75,8 +77,8 @@ type Junction struct {
 const mostMoves = 16
 
 // A Roster is the line in front of one limiter of a [Junction]. It holds the first caller
-// of each queue that waits for this limiter. Make it with [Junction.NewRoster]. It is
-// safe for concurrent use.
+// of each queue that waits for this limiter. Make it with [Junction.NewRoster]. What is asked of
+// the limiter's own queue, such as its State, is of all of these.
 type Roster struct {
 	name     string
 	number   uint64 // among all that the junction has made
@@ -109,28 +111,32 @@ type Roster struct {
 	stale    uint64             // permits of it that were void when their caller woke up
 }
 
-// NewRoster returns a roster in front of a limiter, which nothing else may use for
-// callers. The name stands in errors and in [Wait]. If the limiter is a
-// [throttle.Remote], the roster registers itself for its messages.
-func (n *Junction) NewRoster(name string, limiter throttle.Limiter) *Roster {
-	r := &Roster{name: name, limiter: limiter, junction: n, heads: make(map[*waiter]*joint), queues: make(map[*Queue]bool)}
-	r.vetoes, _ = limiter.(store.Vetoer)
-	n.mu.Lock()
-	n.made++
-	r.number = n.made
-	n.mu.Unlock()
-	if remote, ok := limiter.(throttle.Remote); ok {
-		remote.Notify(r.Wake)
-	}
-	return r
+// NewRoster returns a roster in front of the limiter of a queue, whose callers keep their places.
+// The name stands in errors and in [Wait]. It panics if the queue has rosters.
+func (n *Junction) NewRoster(name string, q *Queue) *Roster {
+	return n.open(&Roster{name: name}, q)
 }
 
 // NewPart returns a roster in front of a limiter that holds only some of the callers of the
 // other rosters, such as those of one route. Queues that differ in parts alone take turns as
 // one queue, in which callers without a tenant go in the order of their arrival.
-func (n *Junction) NewPart(name string, limiter throttle.Limiter) *Roster {
-	r := n.NewRoster(name, limiter)
-	r.part = true
+func (n *Junction) NewPart(name string, q *Queue) *Roster {
+	return n.open(&Roster{name: name, part: true}, q)
+}
+
+// open opens a roster to the callers of a queue, who may be in line, and to those of others.
+func (n *Junction) open(r *Roster, q *Queue) *Roster {
+	q.lock()
+	defer q.unlock()
+	if q.joint() != nil {
+		panic("shaping: NewRoster " + strconv.Quote(r.name) + " of a queue that has rosters")
+	}
+	r.limiter, r.junction, r.stale, r.fetching = q.limiter, n, q.stale, q.fetching
+	r.heads, r.queues = make(map[*waiter]*joint), make(map[*Queue]bool)
+	r.vetoes, _ = q.limiter.(store.Vetoer)
+	n.numbered.Add(q.numbered) // newcomers have greater numbers than its callers
+	q.remote.Store(&remote{Remote: n.join(q, r), line: q.line.requests()})
+	q.advance(q.Now())
 	return r
 }
 
@@ -142,12 +148,25 @@ func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 	if len(rosters) == 0 || len(rosters) > MaxRosters {
 		panic("shaping: NewQueue of " + strconv.Itoa(len(rosters)) + " rosters, want 1 to " + strconv.Itoa(MaxRosters))
 	}
-	j := &joint{junction: n, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), since: make([]float64, len(rosters)), at: nowhere}
-	q := newQueue(j)
-	j.queue = q
+	q := newQueue(nil)
+	n.join(q, rosters...)
+	q.readTolerance()
+	return q
+}
+
+// join lets rosters decide on the callers of a queue.
+func (n *Junction) join(q *Queue, rosters ...*Roster) *joint {
+	j := &joint{junction: n, queue: q, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), since: make([]float64, len(rosters)), at: nowhere}
+	if q.limiter == nil { // it has no other
+		q.limiter = j
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, r := range rosters {
+		if r.number == 0 {
+			n.made++
+			r.number = n.made
+		}
 		if !r.part {
 			j.name += "\x00" + strconv.FormatUint(r.number, 36)
 		}
@@ -157,13 +176,21 @@ func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 		j.places[i+1] = j.places[i] + len(r.limiter.State(q.Now()).Limits)
 		r.queues[q] = true
 	}
-	q.readTolerance()
-	return q
+	return j
 }
 
-// Wake asks the limiter again for the first one in line, because an earlier answer may no
+// notified asks the limiter again, which asks for that itself.
+func (q *Queue) notified() {
+	if r := q.roster(); r != nil {
+		r.wake()
+		return
+	}
+	q.wake()
+}
+
+// wake asks the limiter again for the first one in line, because an earlier answer may no
 // longer hold.
-func (r *Roster) Wake() {
+func (r *Roster) wake() {
 	r.junction.mu.Lock()
 	r.count()
 	r.asked = nil
@@ -171,35 +198,12 @@ func (r *Roster) Wake() {
 	r.junction.unlock()
 }
 
-// Waiting returns the number of callers in the queues whose first caller waits for this
-// limiter.
-func (r *Roster) Waiting() int { return int(r.waiting.Load()) }
-
-// Stale returns how many of the limiter's permits were void because their caller woke up too
-// late.
-func (r *Roster) Stale() uint64 {
-	r.junction.mu.Lock()
-	defer r.junction.mu.Unlock()
-	return r.stale
-}
-
-// Reconciled re-times all callers who need the limiter, which has received the fact before.
-// Permits that were granted before a pause are void, as with [Queue.Reconcile].
-func (r *Roster) Reconciled(f throttle.Fact) {
-	for _, q := range r.all() {
-		q.reconciled(f)
+// peers returns the queues whose callers need the limiter of q.
+func (q *Queue) peers() (queues []*Queue) {
+	r := q.roster()
+	if r == nil {
+		return []*Queue{q}
 	}
-}
-
-// Retime re-times all callers who need the limiter, whose limits have changed before.
-func (r *Roster) Retime() {
-	for _, q := range r.all() {
-		q.retune()
-	}
-}
-
-// all returns the queues whose callers need the limiter.
-func (r *Roster) all() (queues []*Queue) {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
 	r.rates = nil

@@ -22,13 +22,13 @@ func TestRostersForgetClosedQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n Junction
-	r := n.NewRoster("account", limiter)
-	q := n.NewQueue(r)
-	if len(r.all()) != 1 {
-		t.Errorf("%d queues of the roster, want 1", len(r.all()))
+	own := NewQueue(limiter)
+	q := n.NewQueue(n.NewRoster("account", own))
+	if len(own.peers()) != 2 {
+		t.Errorf("%d queues of the roster, want 2", len(own.peers()))
 	}
 	q.Close()
-	if len(r.all()) != 0 {
-		t.Errorf("%d queues of the roster after Close, want none", len(r.all()))
+	if len(own.peers()) != 1 {
+		t.Errorf("%d queues of the roster after Close, want 1", len(own.peers()))
 	}
 }

@@ -128,9 +128,12 @@ type history struct {
 	seed       uint64
 	share      float64 // of the less urgent classes; below zero: the order of classes is strict
 	booths     []*booth
-	rosters    []*shaping.Roster
-	ways       [][]int // the booths of each queue
-	queues     []*shaping.Queue
+	junction   shaping.Junction
+	parts      map[int]bool      // booths that are parts
+	own        []*shaping.Queue  // of each booth
+	rosters    []*shaping.Roster // of each booth; nil: nobody has needed another one with it yet
+	ways       [][]int           // the booths of each queue
+	queues     []*shaping.Queue  // nil: nobody has come that way yet
 	passengers []*passenger
 
 	kept []int // for how many ticks each turn was kept
@@ -142,8 +145,7 @@ type history struct {
 
 func newHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 1))
-	h := &history{seed: seed, share: []float64{-1, -1, 0.05, 0.3}[seed%4], start: time.Now()}
-	junction := new(shaping.Junction)
+	h := &history{seed: seed, share: []float64{-1, -1, 0.05, 0.3}[seed%4], start: time.Now(), parts: make(map[int]bool)}
 	parts := seed%3 == 0
 	most := 4
 	if parts {
@@ -151,24 +153,15 @@ func newHistory(seed uint64) *history {
 	}
 	for i := range 2 + r.IntN(most-1) {
 		b := &booth{gap: tick * time.Duration(1+r.IntN(4))}
-		h.booths = append(h.booths, b)
-		made := junction.NewRoster
-		if parts && i%2 == 1 {
-			made = junction.NewPart
-		}
-		h.rosters = append(h.rosters, made(fmt.Sprint("booth ", i), b))
+		h.booths, h.own = append(h.booths, b), append(h.own, shaping.NewQueue(b))
+		h.parts[i] = parts && i%2 == 1
+		h.own[i].LowPriorityShare = h.share
 	}
-	h.kept = make([]int, len(h.booths))
+	h.kept, h.rosters = make([]int, len(h.booths)), make([]*shaping.Roster, len(h.booths))
 	for range 2 + r.IntN(4) {
-		way := r.Perm(len(h.booths))[:1+r.IntN(len(h.booths))]
-		rosters := make([]*shaping.Roster, len(way))
-		for i, b := range way {
-			rosters[i] = h.rosters[b]
-		}
-		q := junction.NewQueue(rosters...)
-		q.LowPriorityShare = h.share
-		h.ways, h.queues = append(h.ways, way), append(h.queues, q)
+		h.ways = append(h.ways, r.Perm(len(h.booths))[:1+r.IntN(len(h.booths))])
 	}
+	h.queues = make([]*shaping.Queue, len(h.ways))
 	for id := range 4 + r.IntN(14) {
 		p := &passenger{id: id, way: r.IntN(len(h.ways)), comes: r.IntN(20), gives: -1, moves: -1}
 		for range h.ways[p.way] {
@@ -190,17 +183,47 @@ func newHistory(seed uint64) *history {
 	return h
 }
 
+// queue returns the queue of a way: a booth's own, or one that is made with the rosters that it
+// needs when the first passenger comes.
+func (h *history) queue(way int) *shaping.Queue {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	booths := h.ways[way]
+	switch {
+	case len(booths) == 1:
+		return h.own[booths[0]]
+	case h.queues[way] != nil:
+		return h.queues[way]
+	}
+	rosters := make([]*shaping.Roster, len(booths))
+	for i, b := range booths {
+		if h.rosters[b] == nil {
+			made := h.junction.NewRoster
+			if h.parts[b] {
+				made = h.junction.NewPart
+			}
+			h.rosters[b] = made(fmt.Sprint("booth ", b), h.own[b])
+		}
+		rosters[i] = h.rosters[b]
+	}
+	h.queues[way] = h.junction.NewQueue(rosters...)
+	h.queues[way].LowPriorityShare = h.share
+	return h.queues[way]
+}
+
 // come lets a passenger come.
 func (h *history) come(p *passenger, wg *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(shaping.WithPriority(context.Background(), p.class))
 	p.cancel, p.state, p.came = cancel, waits, time.Since(h.start)
 	p.turn = shaping.Turn{N: 1, Each: p.each, MaxWait: p.longest, ID: uint64(p.id + 1)}
 	wg.Go(func() {
-		err := h.queues[p.way].WaitTurn(ctx, &p.turn)
+		q := h.queue(p.way)
+		err := q.WaitTurn(ctx, &p.turn)
 		if p.moves >= 0 && err == nil {
-			h.queues[p.way].Return(&p.turn)
+			q.Return(&p.turn)
 			h.move(p)
-			err = h.queues[p.way].WaitTurn(ctx, &p.turn)
+			q = h.queue(p.way)
+			err = q.WaitTurn(ctx, &p.turn)
 		}
 		h.mu.Lock()
 		p.err, p.left, p.state = err, time.Since(h.start), went
@@ -213,7 +236,7 @@ func (h *history) come(p *passenger, wg *sync.WaitGroup) {
 		}
 		h.mu.Unlock()
 		if back {
-			h.queues[p.way].Return(&p.turn)
+			q.Return(&p.turn)
 		}
 	})
 }
@@ -244,8 +267,10 @@ func (h *history) play() (wrong string) {
 			b.wake()
 		}
 		wg.Wait()
-		for _, q := range h.queues {
-			q.Close()
+		for _, q := range slices.Concat(h.queues, h.own) {
+			if q != nil {
+				q.Close()
+			}
 		}
 	}()
 	const long = 250 // ticks, enough for all to go
@@ -277,7 +302,7 @@ func (h *history) play() (wrong string) {
 		waiting := h.waiting()
 		h.held = h.held[:0]
 		for _, b := range h.booths {
-			h.held = append(h.held, b.now().holds(h.queues[0].Now()) > h.queues[0].Now())
+			h.held = append(h.held, b.now().holds(h.own[0].Now()) > h.own[0].Now())
 		}
 		time.Sleep(time.Millisecond) // permits fall due
 		synctest.Wait()
@@ -294,9 +319,7 @@ func (h *history) happen(r *rand.Rand) {
 	booth := h.booths[b]
 	switch r.IntN(8) {
 	case 0:
-		f := throttle.Fact{Until: h.queues[0].Now().Add(tick * time.Duration(r.IntN(8)))}
-		booth.Reconcile(0, f)
-		h.rosters[b].Reconciled(f)
+		h.own[b].Reconcile(throttle.Fact{Until: h.own[0].Now().Add(tick * time.Duration(r.IntN(8)))})
 	case 1:
 		booth.mu.Lock()
 		booth.state.closed = true
@@ -306,9 +329,9 @@ func (h *history) happen(r *rand.Rand) {
 	case 3:
 		booth.mu.Lock()
 		booth.gap = tick * time.Duration(1+r.IntN(4))
-		booth.state.free = min(booth.state.free, h.queues[0].Now().Add(booth.gap))
+		booth.state.free = min(booth.state.free, h.own[0].Now().Add(booth.gap))
 		booth.mu.Unlock()
-		h.rosters[b].Retime()
+		h.own[b].Tune()
 	}
 }
 
@@ -355,7 +378,7 @@ func (p *passenger) before(o *passenger) bool {
 // judge checks what must hold whenever nothing moves: what was spent at each booth is
 // what those cost who departed, and no one waits who could go.
 func (h *history) judge() string {
-	now, waiting := h.queues[0].Now(), h.waiting()
+	now, waiting := h.own[0].Now(), h.waiting()
 	for b, booth := range h.booths {
 		spent := 0
 		for _, p := range h.passengers {
@@ -379,7 +402,7 @@ func (h *history) judge() string {
 // keeping checks that no turn is kept for longer than the dearest permits take.
 func (h *history) keeping() string {
 	for b, r := range h.rosters {
-		if h.kept[b]++; !r.Kept() {
+		if h.kept[b]++; r == nil || !r.Kept() {
 			h.kept[b] = 0
 		}
 		if h.kept[b] > 3*4+1 {
@@ -393,7 +416,7 @@ func (h *history) keeping() string {
 // there.
 func (h *history) excused(p *passenger, now throttle.Instant) bool {
 	for _, b := range h.ways[p.way] {
-		if h.booths[b].now().holds(now) > now || h.rosters[b].Kept() {
+		if h.booths[b].now().holds(now) > now || h.rosters[b] != nil && h.rosters[b].Kept() {
 			return true
 		}
 	}
@@ -412,7 +435,7 @@ func (h *history) cost(p *passenger, b int) int {
 // only what it spent kept from going. Permits that come back in the same instant let both go
 // from that instant on.
 func (h *history) order(waited []*passenger) string {
-	now := h.queues[0].Now()
+	now := h.own[0].Now()
 	for _, p := range waited {
 		if p.back && p.state == gone && p.err == nil && p.left == time.Since(h.start) || p.moved == time.Since(h.start) {
 			return ""
@@ -424,7 +447,13 @@ func (h *history) order(waited []*passenger) string {
 			continue
 		}
 		for _, o := range first {
-			if o == nil || o.class <= p.class || !slices.Contains(waited, o) {
+			if o == nil || !slices.Contains(waited, o) {
+				continue
+			}
+			if o.way == p.way && o.class == p.class && o.before(p) {
+				return fmt.Sprintf("passenger %d overtook %d", p.id, o.id)
+			}
+			if o.class <= p.class {
 				continue
 			}
 			could := true
@@ -461,9 +490,9 @@ func (h *history) end() string {
 	if left := h.waiting(); len(left) > 0 {
 		return fmt.Sprintf("passenger %d never came out", left[0].id)
 	}
-	for i, r := range h.rosters {
-		if n := r.Waiting(); n != 0 {
-			return fmt.Sprintf("roster %d counts %d who wait", i, n)
+	for i, q := range h.own {
+		if n := q.Waiting(); n != 0 {
+			return fmt.Sprintf("booth %d counts %d who wait", i, n)
 		}
 	}
 	return ""

@@ -21,14 +21,14 @@ type office struct {
 
 func newOffice(ctx context.Context, t *testing.T) *office {
 	o := &office{ctx: ctx}
-	o.account = o.junction.NewRoster("account", newLimiter(t, throttle.LeakyBucket(10, time.Second)))
+	o.account = o.junction.NewRoster("account", shaping.NewQueue(newLimiter(t, throttle.LeakyBucket(10, time.Second))))
 	return o
 }
 
 // customer opens the queue of a customer of whom n callers come.
 func (o *office) customer(t *testing.T, n int, class shaping.Priority) *shaping.Queue {
 	o.ctx = shaping.WithPriority(o.ctx, class)
-	q := o.junction.NewQueue(o.junction.NewRoster("customer", newLimiter(t, throttle.TokenBucket(1000, time.Second, 100))), o.account)
+	q := o.junction.NewQueue(o.junction.NewRoster("customer", shaping.NewQueue(newLimiter(t, throttle.TokenBucket(1000, time.Second, 100)))), o.account)
 	for range n {
 		go q.Wait(o.ctx)
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestNothingIsSpentWhileAnotherLimiterHolds(t *testing.T) {
 			var rosters []*shaping.Roster
 			for _, f := range free {
 				l := &lossy{newLimiter(t), throttle.InstantOf(began).Add(f)}
-				rosters = append(rosters, junction.NewRoster("lossy", l))
+				rosters = append(rosters, junction.NewRoster("lossy", shaping.NewQueue(l)))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -111,7 +111,7 @@ func NewQueue(limiter throttle.Limiter) *Queue {
 	q := newQueue(limiter)
 	q.readTolerance()
 	if r, ok := limiter.(throttle.Remote); ok {
-		r.Notify(q.wake)
+		r.Notify(q.notified)
 	}
 	return q
 }
@@ -156,7 +156,7 @@ func (q *Queue) WaitN(ctx context.Context, n int) error {
 	}
 	if q.idle() {
 		now := q.Now()
-		if g, err := q.limiter.Take(now, throttle.Request{N: n, Since: now}); err == nil && g.At <= now {
+		if g, _, err := q.try(now, throttle.Request{N: n, Since: now}); err == nil && g.At <= now {
 			return nil
 		}
 	}
@@ -184,7 +184,7 @@ func (q *Queue) TryN(n int) bool {
 		return false
 	}
 	since := q.since(now)
-	g, err := q.limiter.Take(now, throttle.Request{N: n, Since: since})
+	g, _, err := q.try(now, throttle.Request{N: n, Since: since})
 	if err != nil || g.At > now {
 		return false
 	}
@@ -365,7 +365,7 @@ func (q *Queue) giveBack(now throttle.Instant, out outcome, r throttle.Request) 
 // refund gives back what was granted for a request.
 func (q *Queue) refund(now throttle.Instant, out outcome, r throttle.Request) {
 	if j := q.joint(); j != nil {
-		j.refund(now, out.all, r)
+		j.refund(now, out, r)
 		return
 	}
 	q.limiter.Refund(now, out.grant, r)

@@ -15,7 +15,14 @@ type Standing struct {
 
 // Standings returns who stands in line, the most callers first. It looks at every tenant that
 // has a caller in line, under the queue's lock. It is nil for an empty line.
-func (q *Queue) Standings() (all []Standing) {
+func (q *Queue) Standings() []Standing {
+	if r := q.roster(); r != nil {
+		return sorted(r.standings())
+	}
+	return sorted(q.standings())
+}
+
+func (q *Queue) standings() (all []Standing) {
 	if !q.busy.Load() {
 		return nil
 	}
@@ -30,11 +37,11 @@ func (q *Queue) Standings() (all []Standing) {
 		}
 	}
 	q.unlock()
-	return sorted(all)
+	return all
 }
 
-// Standings is [Queue.Standings] of the queues whose first caller waits for the limiter.
-func (r *Roster) Standings() (all []Standing) {
+// standings is [Queue.Standings] of the queues whose first caller waits for the limiter.
+func (r *Roster) standings() (all []Standing) {
 	var queues []*Queue
 	r.junction.mu.Lock()
 	for _, of := range r.heads {
@@ -44,9 +51,9 @@ func (r *Roster) Standings() (all []Standing) {
 	}
 	r.junction.mu.Unlock()
 	for _, q := range queues {
-		all = append(all, q.Standings()...)
+		all = append(all, q.standings()...)
 	}
-	return sorted(all)
+	return all
 }
 
 // sorted returns standings with those of one class and tenant joined, the most callers first.

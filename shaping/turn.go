@@ -75,11 +75,7 @@ func (q *Queue) Part(d Departure, i int) Departure {
 	if j == nil {
 		return d
 	}
-	part := Departure{Request: j.part(i, d.Request)}
-	if d.all != nil {
-		part.Grant = *d.all.of(i)
-	}
-	return part
+	return Departure{Request: j.part(i, d.Request), Grant: d.all.of(i, d.Grant)}
 }
 
 // depart notes a departure at the instant now, by a grant of another.

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -56,9 +55,13 @@ func membersOf(lanes []*Lane) (m members) {
 }
 
 // Join returns the group of some lanes, and of sub-lanes that come last, with the call counted
-// in. They are at most [shaping.MaxRosters], and the caller has entered each of them once. The
-// error says that the lanes are closed.
+// in. It is nil for a lane alone, whose line is in its queue. They are at most
+// [shaping.MaxRosters], and the caller has entered each of them once. The error says that the
+// lanes are closed.
 func (s *Lanes) Join(lanes ...*Lane) (*Group, error) {
+	if len(lanes) == 1 {
+		return nil, nil //nolint:nilnil // there is no group
+	}
 	s.groups.mu.Lock()
 	defer s.groups.mu.Unlock()
 	if s.groups.closed {
@@ -93,7 +96,7 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 	s.groups.makeRoom(s.settings.MaxLanes)
 	s.groups.of[g.members] = g
 	for _, l := range g.Lanes[1:] {
-		l.roster.Load().wider = true
+		l.roster.wider = true
 	}
 	for r := range g.owners {
 		r.own = append(r.own, g)
@@ -103,24 +106,24 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 
 // rosterOf returns the roster of a lane, made on first use.
 func (s *groups) rosterOf(l *Lane) *shaping.Roster {
-	if l.roster.Load() == nil {
+	if l.roster == nil {
 		made := s.junction.NewRoster
 		if l.sub != nil {
 			made = s.junction.NewPart
 		}
-		l.roster.Store(&roster{Roster: made(l.name(), l.gate)})
+		l.roster = &roster{Roster: made(l.name(), l.queue)}
 	}
-	return l.roster.Load().Roster
+	return l.roster.Roster
 }
 
 // owners yields the rosters that list the group. A wide lane is in too many.
 func (g *Group) owners(yield func(*roster) bool) {
 	for _, l := range g.sublanes {
-		if !yield(l.roster.Load()) {
+		if !yield(l.roster) {
 			return
 		}
 	}
-	yield(g.Lanes[0].roster.Load())
+	yield(g.Lanes[0].roster)
 }
 
 // makeRoom drops idle groups, if there are as many groups as may be.
@@ -151,7 +154,7 @@ func (s *groups) drop(g *Group) {
 func (s *groups) dropAll(of *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := of.roster.Load()
+	r := of.roster
 	for r != nil && len(r.own) > 0 {
 		s.drop(r.own[0])
 	}
@@ -175,8 +178,12 @@ func (s *groups) close() {
 	}
 }
 
-// Leave counts a call out of the group.
-func (g *Group) Leave() { g.users.Add(-1) }
+// Leave counts a call out of the group. If it is nil, nobody is in it.
+func (g *Group) Leave() {
+	if g != nil {
+		g.users.Add(-1)
+	}
+}
 
 // Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,
 // the widest.
@@ -200,8 +207,11 @@ func (g *Group) named(name string) *Lane {
 	return g.Lanes[len(g.Lanes)-1]
 }
 
-// Fits reports whether calls have costs for as many limits of each lane as in another group.
-func (g *Group) Fits(o *Group) bool { return g.members.sizes == o.members.sizes }
+// Fits reports whether calls have costs for as many limits of each lane as in another group. A
+// lane alone takes them as they are.
+func (g *Group) Fits(o *Group) bool {
+	return g == nil || o == nil || g.members.sizes == o.members.sizes
+}
 
 // Size returns for how many limits of the i-th lane a call has a cost.
 func (g *Group) Size(i int) int { return int(g.members.sizes[i]) }
@@ -233,7 +243,7 @@ func (g *Group) Return(t *shaping.Turn) {
 	g.queue.Return(t)
 	for i, l := range g.Lanes {
 		if _, remote := l.gate.Limiter.(throttle.Remote); late[i] && !remote {
-			l.settle(g.Part(d, i), throttle.Request{})
+			l.queue.Settle(g.Part(d, i), throttle.Request{})
 		}
 	}
 }
@@ -247,32 +257,3 @@ func (g *Group) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Du
 	}
 	return g.queue.CheckWait(ctx, turn, delay) == nil
 }
-
-// reconcile passes a fact to the limiter, and re-times the calls that need it.
-func (l *Lane) reconcile(f throttle.Fact) {
-	l.queue.Reconcile(f)
-	if r := l.roster.Load(); r != nil {
-		r.Reconciled(f)
-	}
-}
-
-// retune replaces the limits, and re-times the calls that need them.
-func (l *Lane) retune(limits []throttle.Limit) error {
-	if err := l.queue.Tune(limits...); err != nil {
-		return err
-	}
-	if r := l.roster.Load(); r != nil {
-		r.Retime()
-	}
-	return nil
-}
-
-// settle corrects what a departure was charged.
-func (l *Lane) settle(d shaping.Departure, actual throttle.Request) {
-	l.queue.Settle(d, actual)
-	if r := l.roster.Load(); r != nil {
-		r.Wake()
-	}
-}
-
-var _ throttle.Remote = (*gate.Gate)(nil) // a roster registers itself for its messages

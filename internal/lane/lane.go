@@ -37,7 +37,7 @@ type Lane struct {
 	share    learn.Share // of what answers report
 	gate     *gate.Gate
 	queue    *shaping.Queue
-	roster   atomic.Pointer[roster] // of the groups; nil: the lane is in none, and its calls wait in queue
+	roster   *roster // of the groups; nil: the lane is in none. Under their lock
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	listed    atomic.Bool             // its table knows that it may be idle
@@ -187,34 +187,19 @@ func (l *Lane) Requests() int { return int(max(l.users.Load(), 0)) }
 // Now returns the present instant by the lane's clock.
 func (l *Lane) Now() throttle.Instant { return l.queue.Now() }
 
-// Wait waits in the lane's line for a turn to depart. It returns the state of
-// the lane at the departure. The errors are those of [shaping.Queue.WaitTurn].
-func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) (Seen, error) {
-	if err := l.queue.WaitTurn(ctx, t); err != nil {
-		return 0, err
-	}
-	return l.Look(), nil
-}
+// Wait waits in the lane's line for a turn to depart. The errors are those of
+// [shaping.Queue.WaitTurn].
+func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) error { return l.queue.WaitTurn(ctx, t) }
 
 // Look returns the state of the lane's calls in flight.
 func (l *Lane) Look() Seen { return l.course.Look() }
 
 // Waiting returns the number of requests in line. In a lane with groups these are the
 // ones whose line waits for this lane.
-func (l *Lane) Waiting() int {
-	if r := l.roster.Load(); r != nil {
-		return r.Waiting()
-	}
-	return l.queue.Waiting()
-}
+func (l *Lane) Waiting() int { return l.queue.Waiting() }
 
 // Standings returns who is in line, the most requests first.
-func (l *Lane) Standings() []shaping.Standing {
-	if r := l.roster.Load(); r != nil {
-		return r.Standings()
-	}
-	return l.queue.Standings()
-}
+func (l *Lane) Standings() []shaping.Standing { return l.queue.Standings() }
 
 // Late reports whether the turn's last departure was charged so long ago that
 // its permits hold no more.
@@ -231,7 +216,7 @@ func (l *Lane) Return(t *shaping.Turn) {
 	d, late := t.Departure(), l.Late(t)
 	l.queue.Return(t)
 	if _, remote := l.gate.Limiter.(throttle.Remote); late && !remote {
-		l.settle(d, throttle.Request{})
+		l.queue.Settle(d, throttle.Request{})
 	}
 }
 
@@ -240,7 +225,7 @@ func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
 
 // Settle states what a departure should have been charged, since its cost in a unit is known.
 func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
-	l.settle(d, actual)
+	l.queue.Settle(d, actual)
 	l.ledgers.Settle(unit, d.Request, actual)
 }
 
@@ -252,13 +237,7 @@ func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
 
 // State returns the state of the lane's queue and limiter.
-func (l *Lane) State() shaping.State {
-	s := l.queue.State()
-	if r := l.roster.Load(); r != nil {
-		s.Waiting, s.Stale = r.Waiting(), r.Stale()
-	}
-	return s
-}
+func (l *Lane) State() shaping.State { return l.queue.State() }
 
 // SinceRefusal returns how long ago the server last refused; zero: it never did.
 func (l *Lane) SinceRefusal() time.Duration {

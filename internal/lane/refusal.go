@@ -27,7 +27,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 		l.ledgers.Read(now, a)
 	}
 	l.course.Observe(ctx, now, a)
-	l.reconcile(fact)
+	l.queue.Reconcile(fact)
 	if moved {
 		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
@@ -54,7 +54,7 @@ func (l *Lane) spent(now throttle.Instant, a *Answer) {
 		return
 	}
 	moved := l.closes(now, asked)
-	l.reconcile(throttle.Fact{Until: now.Add(min(asked, gate.LongestPause) + learn.ResetGuard)})
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(asked, gate.LongestPause) + learn.ResetGuard)})
 	if moved {
 		l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}

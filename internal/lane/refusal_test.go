@@ -30,10 +30,10 @@ func TestLandedCallsAreNotInFlight(t *testing.T) {
 			}
 			for call := range uint64(24) {
 				turn := shaping.Turn{N: 1, ID: call + 1}
-				seen, err := l.Wait(t.Context(), &turn)
-				if err != nil {
+				if err := l.Wait(t.Context(), &turn); err != nil {
 					t.Fatal(err)
 				}
+				seen := l.Look()
 				if flying := l.course.Look().Flying(); flying != 1 {
 					t.Fatalf("call %d: %d in flight after it departed, want 1", call, flying)
 				}
@@ -77,7 +77,7 @@ func TestOnePauseIsCountedOnce(t *testing.T) {
 		refuse(time.Second, true, 3)
 		refuse(2*time.Minute, false, 4) // longer than callers wait through
 		turn := shaping.Turn{N: 1, ID: 10}
-		if _, err := l.Wait(t.Context(), &turn); !errors.Is(err, ErrPaused) {
+		if err := l.Wait(t.Context(), &turn); !errors.Is(err, ErrPaused) {
 			t.Errorf("Wait = %v, want %v", err, ErrPaused)
 		}
 		if l.CouldTake(t.Context(), &turn, 2*time.Minute-1) || !l.CouldTake(t.Context(), &turn, 2*time.Minute) {

@@ -46,7 +46,7 @@ func (l *Lane) forget() {
 // resume ends the lane's own pause.
 func (l *Lane) resume() {
 	l.pausedTo.Store(0)
-	l.reconcile(throttle.Fact{Resumed: true})
+	l.queue.Reconcile(throttle.Fact{Resumed: true})
 }
 
 // Pause pauses the lane for d, as a refusal that asks for that time does. An
@@ -54,5 +54,5 @@ func (l *Lane) resume() {
 func (l *Lane) Pause(d time.Duration) {
 	now := l.queue.Now()
 	l.closes(now, d)
-	l.reconcile(throttle.Fact{Until: now.Add(min(d, gate.LongestPause))})
+	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(d, gate.LongestPause))})
 }

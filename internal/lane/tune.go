@@ -73,7 +73,7 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
-	if err := l.retune(*resolved); err != nil {
+	if err := l.queue.Tune(*resolved...); err != nil {
 		return err
 	}
 	l.limits.Store(resolved)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/shaping"
 )
 
 // A bucketVendor counts as Discord does: five calls in five seconds for each bucket and channel,
@@ -326,5 +327,35 @@ func TestSpentResourceStopsNoOther(t *testing.T) {
 		}
 		set(10)
 		wg.Wait()
+	})
+}
+
+// Nothing of a bucket is spent while the lane holds the calls. From 6 s on the bucket is full, and
+// the lane is paused for 1.5 s. Eight calls wait for it. An urgent one comes at 7.2 s. It has its
+// place of the bucket when the pause ends, because the eight have none yet.
+func TestLaneThatHoldsCallsSpendsNothingOfTheirBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, client := bucketRig(t)
+		began := time.Now()
+		for range 4 {
+			v.get(t, client, "/a")
+		}
+		time.Sleep(6*time.Second - time.Since(began))
+		if err := client.Transport.(*weir.Transport).Pause("discord.com", 1500*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { v.get(t, client, "/a") })
+		}
+		time.Sleep(1200 * time.Millisecond)
+		v.ask(shaping.WithPriority(t.Context(), shaping.PriorityHigh), t, client, "/a")
+		if urgent := time.Since(began); urgent != 7520*time.Millisecond {
+			t.Errorf("the urgent call was answered at %v, want 7.52s", urgent)
+		}
+		wg.Wait()
+		if n := v.refused["h1"]; n > 1 {
+			t.Errorf("%d calls were refused, want one at most", n)
+		}
 	})
 }
