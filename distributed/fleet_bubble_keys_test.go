@@ -29,7 +29,7 @@ func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 					f.meet()
 					for replica, store := range f.stores {
 						junction := new(shaping.Junction)
-						account := junction.NewRoster("account", shaping.NewQueue(f.limiters[replica]))
+						account := junction.NewRoster("account", f.queues[replica])
 						for i := range c.customers {
 							limiter, err := store.Limiter("customer"+strconv.Itoa(i), throttle.TokenBucket(c.plan, time.Second, 4))
 							if err != nil {
@@ -51,6 +51,35 @@ func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 			}
 			if n < 0.93*all {
 				t.Errorf("%.0f calls in %v, want %.0f at least", n, whole, 0.93*all)
+			}
+		})
+	}
+}
+
+// A roster is opened while callers wait for Redis, alone or in line. With those of another queue
+// they use the rate that they share with other replicas.
+func TestLineOfRedisIsSharedWhenRosterOpens(t *testing.T) {
+	const rate, whole = 20, 10 * time.Second
+	for _, callers := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newBubbleFleet(t, 3, time.Millisecond, throttle.TokenBucket(rate, time.Second, 2))
+			f.meet()
+			for replica, store := range f.stores {
+				f.work(replica, callers, whole)
+				part, err := store.Limiter("part" + strconv.Itoa(replica))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(2*time.Second+time.Duration(replica)*300*time.Microsecond, func() {
+					var junction shaping.Junction
+					lane := junction.NewRoster("lane", f.queues[replica])
+					f.workAt(junction.NewQueue(lane, junction.NewPart("part", shaping.NewQueue(part))), replica, callers, whole)
+				})
+			}
+			f.wg.Wait()
+			f.bounded(rate, 2+rate/10)
+			if n := len(f.all()); n < 0.9*rate*10 {
+				t.Errorf("%d calls of %d callers a queue in %v, want %d at least", n, callers, whole, 9*rate)
 			}
 		})
 	}

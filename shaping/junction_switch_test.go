@@ -154,3 +154,20 @@ func TestPermitsFromBeforeRosterGoBack(t *testing.T) {
 		}
 	})
 }
+
+// A queue with a roster takes limits that are more than they were, and costs of each.
+func TestQueueWithRosterTakesMoreLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shaping.NewQueue(newLimiter(t, throttle.TokenBucket(100, time.Second, 100)))
+		new(shaping.Junction).NewRoster("lane", q)
+		if err := q.Tune(throttle.TokenBucket(100, time.Second, 100), throttle.TokenBucket(1, time.Minute, 5)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, want := range []time.Duration{0, time.Minute} {
+			if err := q.WaitTurn(t.Context(), &shaping.Turn{Each: []int{1, 3}}); err != nil || time.Since(began) != want {
+				t.Errorf("a caller of three left at %v, %v, want %v", time.Since(began), err, want)
+			}
+		}
+	})
+}
