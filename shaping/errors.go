@@ -46,7 +46,7 @@ type Error struct {
 	Forecast time.Duration   // expected wait if no other caller came or left: a guess; zero if there is none
 	Waiting  int             // other callers in line
 	Before   int             // of those, how many would have departed before this one
-	Lane     string          // the name of the [Roster] for which the caller waited; "": the queue has no rosters
+	Lane     string          // the name of the [Roster] for which the caller waited; "": the queue needs one limiter
 	Limit    string          // the name of the limit that held the caller, or its unit and place, such as requests-0; "" if none did
 	Reason   throttle.Reason // what the caller would have waited for; "" if nothing held it
 }

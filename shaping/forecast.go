@@ -15,7 +15,7 @@ import (
 type Forecast struct {
 	Wait     time.Duration   // least wait of the caller; zero: no wait is certain
 	Expected time.Duration   // wait behind the callers before it, at the known rates; never below Wait. Zero: it departs at once, or only calls in flight delay it
-	Lane     string          // name of the [Roster] whose limiter holds the caller; "": none does, or the queue has one limiter
+	Lane     string          // name of the [Roster] whose limiter holds the caller; "": none does, or the queue needs one limiter
 	Limit    string          // name of the limit that holds the caller; "": no limit does
 	Reason   throttle.Reason // what the caller would wait for; "": it would go at once
 	Waiting  int             // callers in line that would depart before it; zero: it would be the first

@@ -23,7 +23,7 @@ type Wait struct {
 	Planned time.Duration   // how long the wait takes at least
 	Waiting int             // callers in line before this one joined
 	Visits  int             // times the turn departed before
-	Lane    string          // the name of the [Roster] for which the caller waits; "": the queue has no rosters
+	Lane    string          // the name of the [Roster] for which the caller waits; "": the queue needs one limiter
 	Limit   string          // the name of the limit that holds the caller; "" if none does
 	Reason  throttle.Reason // cause of the wait
 }

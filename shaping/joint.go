@@ -370,8 +370,11 @@ func (j *joint) free(now throttle.Instant) throttle.Instant {
 	return j.opened
 }
 
-// named returns the error of a roster's limiter with its name.
+// named returns the error of a roster's limiter with its name, unless it is the only one.
 func (j *joint) named(i int, err error) error {
+	if len(j.rosters) == 1 {
+		return err
+	}
 	named := &Error{Err: err}
 	if e, ok := errors.AsType[*Error](err); ok {
 		*named = *e
@@ -442,11 +445,12 @@ func (j *joint) others() (count int, bytes int64) {
 	return int(r.waiting.Load()) - j.count, r.bytes - j.bytes
 }
 
-// lane returns the name of the roster in which the queue's first caller waits.
+// lane returns the name of the roster in which the queue's first caller waits; "": it is the
+// only one.
 func (j *joint) lane() string {
 	j.junction.mu.Lock()
 	defer j.junction.mu.Unlock()
-	if j.at == nowhere {
+	if j.at == nowhere || len(j.rosters) == 1 {
 		return ""
 	}
 	return j.rosters[j.at].name

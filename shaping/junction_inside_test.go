@@ -6,13 +6,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Kept reports whether the turn at the roster's limiter is kept for a caller who waits for
-// another limiter.
-func (r *Roster) Kept() bool {
+// Kept returns the ID of the caller for whom the turn at the roster's limiter is kept, and who
+// waits for another limiter; zero: it is not kept.
+func (r *Roster) Kept() uint64 {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
-	first := r.first()
-	return first != nil && !r.heads[first].waitsIn(r)
+	if first := r.first(); first != nil && !r.heads[first].waitsIn(r) {
+		return r.heads[first].head.id
+	}
+	return 0
 }
 
 // A closed queue takes no memory of its rosters, which live longer.

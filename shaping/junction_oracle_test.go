@@ -123,6 +123,12 @@ const (
 	gone
 )
 
+// A keeping is for how many ticks the turn at a booth was kept for one caller.
+type keeping struct {
+	of    uint64 // ID; zero: it is not kept
+	ticks int
+}
+
 // A history is a random one over some booths and queues.
 type history struct {
 	seed       uint64
@@ -136,7 +142,7 @@ type history struct {
 	queues     []*shaping.Queue  // nil: nobody has come that way yet
 	passengers []*passenger
 
-	kept []int // for how many ticks each turn was kept
+	kept []keeping
 
 	mu    sync.Mutex
 	start time.Time
@@ -157,7 +163,7 @@ func newHistory(seed uint64) *history {
 		h.parts[i] = parts && i%2 == 1
 		h.own[i].LowPriorityShare = h.share
 	}
-	h.kept, h.rosters = make([]int, len(h.booths)), make([]*shaping.Roster, len(h.booths))
+	h.kept, h.rosters = make([]keeping, len(h.booths)), make([]*shaping.Roster, len(h.booths))
 	for range 2 + r.IntN(4) {
 		h.ways = append(h.ways, r.Perm(len(h.booths))[:1+r.IntN(len(h.booths))])
 	}
@@ -402,11 +408,15 @@ func (h *history) judge() string {
 // keeping checks that no turn is kept for longer than the dearest permits take.
 func (h *history) keeping() string {
 	for b, r := range h.rosters {
-		if h.kept[b]++; r == nil || !r.Kept() {
-			h.kept[b] = 0
+		k := &h.kept[b]
+		if r == nil || r.Kept() == 0 || r.Kept() != k.of {
+			*k = keeping{}
 		}
-		if h.kept[b] > 3*4+1 {
-			return fmt.Sprintf("a turn at booth %d is kept for %d ticks", b, h.kept[b])
+		if r != nil {
+			k.of = r.Kept()
+		}
+		if k.ticks++; k.of != 0 && k.ticks > 3*4+1 {
+			return fmt.Sprintf("a turn at booth %d is kept for %d ticks", b, k.ticks)
 		}
 	}
 	return ""
@@ -416,7 +426,7 @@ func (h *history) keeping() string {
 // there.
 func (h *history) excused(p *passenger, now throttle.Instant) bool {
 	for _, b := range h.ways[p.way] {
-		if h.booths[b].now().holds(now) > now || h.rosters[b] != nil && h.rosters[b].Kept() {
+		if h.booths[b].now().holds(now) > now || h.rosters[b] != nil && h.rosters[b].Kept() != 0 {
 			return true
 		}
 	}
@@ -450,13 +460,13 @@ func (h *history) order(waited []*passenger) string {
 			if o == nil || !slices.Contains(waited, o) {
 				continue
 			}
-			if o.way == p.way && o.class == p.class && o.before(p) {
+			if o.way == p.way && o.class == p.class && o.came < p.came {
 				return fmt.Sprintf("passenger %d overtook %d", p.id, o.id)
 			}
 			if o.class <= p.class {
 				continue
 			}
-			could := true
+			could := slices.ContainsFunc(h.ways[o.way], func(b int) bool { return h.cost(p, b) > 0 })
 			for _, b := range h.ways[o.way] {
 				could = could && !h.returned(b)
 				s := h.booths[b].now()

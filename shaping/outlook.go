@@ -115,8 +115,9 @@ func (j *joint) Forecast(now throttle.Instant, r throttle.Request) (longest thro
 	for i, roster := range j.rosters {
 		f := roster.limiter.Forecast(now, j.part(i, r))
 		if f.At > longest.At || longest.Reason == "" && f.Reason != "" && longest.At <= now {
-			f.Lane = roster.name
-			longest = f
+			if longest = f; len(j.rosters) > 1 {
+				longest.Lane = roster.name
+			}
 		}
 	}
 	if longest.Reason == "" {
