@@ -1,0 +1,57 @@
+package lane
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+)
+
+// A sub-lane that nobody has used for long takes its groups along, and later its lane goes, too. A
+// call of the lane alone is in no group.
+func TestGroupsGoWithTheirSublane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLanes()
+		defer s.Close()
+		l, err := s.Enter("a.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub := s.OpenSublane(l, "route GET /", Paused)
+		g, err := s.Join(l, sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := shaping.Turn{N: 1, ID: 1}
+		if err := g.Wait(t.Context(), &turn); err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []*Lane{l, sub} {
+			of.Landed(t.Context(), &Answer{ID: 1, Seen: of.Look(), Departed: turn.Departed(), Served: true})
+		}
+		g.Leave()
+		sub.Leave(&turn)
+		alone := shaping.Turn{N: 1, ID: 2}
+		if g, err := s.Join(l); g != nil || err != nil || l.Wait(t.Context(), &alone) != nil {
+			t.Errorf("a call of the lane alone is in group %v, %v", g, err)
+		}
+		l.Landed(t.Context(), &Answer{ID: 2, Seen: l.Look(), Departed: alone.Departed(), Served: true})
+		l.Leave(&alone)
+		for _, want := range []int{1, 0} {
+			o, err := s.Enter("b.test " + strconv.Itoa(want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Leave(nil)
+			if n := len(s.groups.of); n != want {
+				t.Errorf("%d groups, want %d", n, want)
+			}
+			time.Sleep(2 * idle)
+		}
+		if _, err := s.Enter("d.test"); err != nil || s.keyed.find("a.test") != nil {
+			t.Errorf("the lane stays without its sub-lane: %v", err)
+		}
+	})
+}
