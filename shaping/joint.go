@@ -51,8 +51,8 @@ type joint struct {
 	queue    *Queue
 	name     string // under which callers without a tenant share a roster with other queues
 	rosters  []*Roster
-	places   []int // of the first limit of each roster among those of the queue
-	seats    []waiter
+	places   []int    // of the first limit of each roster among those of the queue
+	seats    []waiter // of head; nil: nobody has ever waited
 
 	head    *waiter          // the queue's first caller, who waits in a roster; nil: nobody does
 	since   []float64        // virtual time of its class in each roster when it became the first
@@ -150,7 +150,9 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 func (j *joint) begin(w *waiter, now throttle.Instant) {
 	j.keeps, j.lost = 0, 0
 	j.stay(nowhere, now)
-	j.head, j.owed = w, 0
+	if j.head, j.owed = w, 0; j.seats == nil {
+		j.seats = make([]waiter, len(j.rosters))
+	}
 	for i, r := range j.rosters {
 		j.since[i] = r.line.passed(w.tenant.class.priority)
 	}
@@ -287,7 +289,7 @@ func (j *joint) stay(at int, now throttle.Instant) {
 
 // leave leaves the line of a roster, if the queue's first caller is in it.
 func (j *joint) leave(i int, departs bool, charged throttle.Instant) {
-	if i == nowhere || j.seats[i].index == 0 {
+	if i == nowhere || j.head == nil || j.seats[i].index == 0 {
 		return
 	}
 	if l := &j.rosters[i].line; !departs && l.overtakes(&j.seats[i]) {

@@ -156,7 +156,7 @@ func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 
 // join lets rosters decide on the callers of a queue.
 func (n *Junction) join(q *Queue, rosters ...*Roster) *joint {
-	j := &joint{junction: n, queue: q, rosters: rosters, seats: make([]waiter, len(rosters)), places: make([]int, len(rosters)+1), since: make([]float64, len(rosters)), at: nowhere}
+	j := &joint{junction: n, queue: q, rosters: rosters, places: make([]int, len(rosters)+1), since: make([]float64, len(rosters)), at: nowhere}
 	if q.limiter == nil { // it has no other
 		q.limiter = j
 	}
