@@ -22,10 +22,13 @@ var colors = []color.RGBA{
 // bar is how long one bar of the picture takes.
 const bar = 200 * time.Millisecond
 
-// writePicture draws what the vendor saw into path.svg and path.png: a bar for each 200 ms,
-// with the accounts one above the other.
-func writePicture(path string, arrivals testserver.Arrivals) error {
-	last := arrivals[len(arrivals)-1].At
+// picture draws what the vendor saw: a bar for each 200 ms, with the accounts one above the
+// other.
+func picture(arrivals testserver.Arrivals) chart.Picture {
+	last := time.Duration(0)
+	if len(arrivals) > 0 {
+		last = arrivals[len(arrivals)-1].At
+	}
 	sums := make([][]int, len(accounts)) // of each account and those below
 	for i := range sums {
 		sums[i] = make([]int, last/bar+1)
@@ -50,7 +53,7 @@ func writePicture(path string, arrivals testserver.Arrivals) error {
 		legend = append(legend, chart.Entry{Name: fmt.Sprintf("%s: %s", accounts[i].name, accounts[i].tier), Thumb: bars})
 	}
 	p.Add(line)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, right, 0, float64(highest)*1.1
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, right, 0, max(float64(highest)*1.1, 1)
 	legend = append(legend, chart.Entry{Name: "all together: 30/s", Thumb: line})
-	return chart.Picture{Panels: []*plot.Plot{p}, PanelHeight: 3 * vg.Inch, Legend: legend}.Write(path)
+	return chart.Picture{Panels: []*plot.Plot{p}, PanelHeight: 3 * vg.Inch, Legend: legend}
 }

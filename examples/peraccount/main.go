@@ -5,10 +5,13 @@
 //
 //	go run ./peraccount
 //
-// It prints a line per account: its tier, its calls, how many the vendor refused,
-// and how long they took. The accounts share the organisation's 30/s in turn: so the busy
-// one is done after about 4.5 s, the quiet ones long before. With -out picture it draws
-// what the vendor served into picture.svg and picture.png. It exits with 1 if a call failed.
+// It prints a line per account: its tier, its calls, how many the vendor refused, and how
+// long they took. It draws what the vendor served into peraccount.svg and peraccount.png.
+// The accounts share the organisation's 30/s in turn: so the busy one is done after about
+// 4.5 s, the quiet ones long before.
+//
+// It exits with 0, 1 when a call failed or a picture could not be written, 2 for a bad flag,
+// and 130 after Ctrl-C.
 package main
 
 import (
@@ -18,11 +21,11 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"sync"
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/examples/internal/chart"
 	"github.com/weirgo/weir/examples/internal/program"
 	"github.com/weirgo/weir/throttle"
 )
@@ -91,31 +94,41 @@ func (a account) call(ctx context.Context, client *http.Client, url string) (fai
 	return failed, time.Since(start)
 }
 
-func main() {
-	out := flag.String("out", "", "draw what the vendor served into this file, without extension")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop)
-	failed, err := run(ctx, os.Stdout, *out)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "peraccount:", err)
-	}
-	if err != nil || failed > 0 {
-		os.Exit(1)
-	}
-}
+func main() { program.Main(peraccount, os.Interrupt) }
 
-// run is the program. It returns how many calls failed. If out is not empty, it draws a
-// picture.
-func run(ctx context.Context, w io.Writer, out string) (failed int, err error) {
+// peraccount is the program.
+func peraccount(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("peraccount", flag.ContinueOnError)
+	out := flags.String("o", "peraccount", "`path` of the pictures, without .svg and .png")
+	err := program.Parse(flags, args, stdout)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err == nil {
+		if path := chart.CheckPath(*out); path != nil {
+			err = fmt.Errorf("-o %w", path)
+		}
+	}
+	if err != nil {
+		return program.Usage("peraccount", err, stderr)
+	}
 	vendor, err := openVendor()
 	if err != nil {
-		return 0, err
+		return program.Fail("peraccount", err, stderr)
 	}
 	defer vendor.Close()
-	client := newClient(vendor.URL, vendor.Transport())
+	failed := callAll(ctx, vendor, stdout)
+	if err := picture(vendor.whole.Arrivals()).Write(*out); err != nil {
+		return program.Fail("peraccount", err, stderr)
+	}
+	fmt.Fprintf(stdout, "\npicture: %s\n", chart.Files(*out))
+	return program.Code(ctx, failed > 0)
+}
 
-	fmt.Fprintln(w, "All accounts call at once, through one client:")
+// callAll makes the calls of all accounts, and returns how many failed.
+func callAll(ctx context.Context, vendor *vendor, stdout io.Writer) (failed int) {
+	client := newClient(vendor.URL, vendor.Transport())
+	fmt.Fprintln(stdout, "All accounts call at once, through one client:")
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, a := range accounts {
@@ -124,13 +137,10 @@ func run(ctx context.Context, w io.Writer, out string) (failed int, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			failed += n
-			fmt.Fprintf(w, "%-11s  %-14s  %3d calls, %d failed, %d refused with 429, done after %.2f s\n",
+			fmt.Fprintf(stdout, "%-11s  %-14s  %3d calls, %d failed, %d refused with 429, done after %.2f s\n",
 				a.name, a.tier, a.calls, n, vendor.refused(a), wall.Seconds())
 		})
 	}
 	all.Wait()
-	if out != "" {
-		err = writePicture(out, vendor.whole.Arrivals())
-	}
-	return failed, err
+	return failed
 }
