@@ -37,8 +37,8 @@ func written() string {
 	var b strings.Builder
 	b.WriteString(`# Vendors
 
-The numbers behind the presets of [package vendors](../vendors), with the page that states each and the day on which that page, or a stored
-copy of it, was last read. A number is that of the lowest documented plan. This page is made from the rows: ` + "`go test ./vendors -run Page -update`" + `.
+The numbers behind the presets of [package vendors](../vendors). Each row has the page that states the number, and the day on which that page, or a
+stored copy of it, was last read. A number is that of the lowest documented plan. This page is made from the rows: ` + "`go test ./vendors -run Page -update`" + `.
 
 | method | means |
 | --- | --- |
