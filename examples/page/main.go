@@ -10,6 +10,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -24,10 +25,14 @@ import (
 func main() {
 	addr := flag.String("addr", "localhost:8080", "where the page is served")
 	lanes := flag.Int("lanes", 3, "accounts, each with a lane")
-	operate := flag.Bool("operate", false, "let whoever opens the page pause and resume lanes")
+	operate := flag.Bool("operate", false, "let whoever opens the page pause and resume lanes, and set limits")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *addr, *lanes, *operate)
+	listener, err := net.Listen("tcp", *addr)
+	if err == nil {
+		fmt.Printf("http://%s/\n", listener.Addr())
+		err = run(ctx, listener, *lanes, *operate)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,10 +40,14 @@ func main() {
 	}
 }
 
-// run serves the page until ctx ends.
-func run(ctx context.Context, addr string, lanes int, operate bool) error {
-	vendor, err := testserver.Listen(&testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(1_000, time.Second, 1_000)}})
+// busy is how many accounts call as often with any number of lanes.
+const busy = 3
+
+// run serves the page until ctx ends. It closes the listener.
+func run(ctx context.Context, listener net.Listener, lanes int, operate bool) error {
+	vendor, err := testserver.Listen(&testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(20_000, time.Second, 20_000)}})
 	if err != nil {
+		listener.Close()
 		return err
 	}
 	defer vendor.Close()
@@ -49,17 +58,16 @@ func run(ctx context.Context, addr string, lanes int, operate bool) error {
 	defer transport.Close()
 	client := &http.Client{Transport: transport}
 	for i := range lanes {
+		account, pause := fmt.Sprintf("account-%d", i+1), time.Second
+		if i >= busy {
+			pause = max(pause, time.Duration(lanes)*500*time.Microsecond) // 2,000 calls a second at most
+		}
 		for range max(20-8*i, 1) { // the first ones have more workers than their limit serves
-			go work(ctx, client, vendor.URL, fmt.Sprintf("account-%d", i+1))
+			go work(ctx, client, vendor.URL, account, pause)
 		}
 	}
 	page := weir.Handler(transport)
 	page.Operate = func(*http.Request) bool { return operate }
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("http://%s/\n", listener.Addr())
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); err != http.ErrServerClosed {
@@ -68,9 +76,9 @@ func run(ctx context.Context, addr string, lanes int, operate bool) error {
 	return nil
 }
 
-// work calls the vendor for an account, again and again.
-func work(ctx context.Context, client *http.Client, url, account string) {
-	for ctx.Err() == nil {
+// work calls the vendor for an account, again and again. The first call is at a random instant.
+func work(ctx context.Context, client *http.Client, url, account string, pause time.Duration) {
+	for wait := rand.N(pause); sleep(ctx, wait); wait = pause {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return
@@ -79,9 +87,15 @@ func work(ctx context.Context, client *http.Client, url, account string) {
 		if resp, err := client.Do(req); err == nil {
 			resp.Body.Close()
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+	}
+}
+
+// sleep reports whether the time is over before ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
