@@ -31,15 +31,23 @@ func Picture(lines ...*Line) chart.Picture {
 			}
 		}
 	}
+	inLine := chart.Entry{Name: "a password still in line at the end"}
 	for _, l := range lines {
-		panel, entries := l.draw()
+		panel, entries, waiting := l.draw()
 		panel.X.Min, panel.X.Max, panel.Y.Min, panel.Y.Max = 0, max(1.02*right, 0.1), 0, max(1.08*top, 0.1)
 		p.Panels, p.Legend = append(p.Panels, panel), entries
+		if len(waiting.XYs) > 0 {
+			inLine.Thumb = waiting
+		}
+	}
+	if inLine.Thumb != nil {
+		p.Legend = append(p.Legend, inLine)
 	}
 	return p
 }
 
-func (l *Line) draw() (*plot.Plot, []chart.Entry) {
+// draw returns the panel of a line, its legend, and the passwords that are still in line.
+func (l *Line) draw() (*plot.Plot, []chart.Entry, *plotter.Scatter) {
 	bulk, passwords := l.messages(Bulk), l.messages(Password)
 	gone, _ := marks(bulk, bulkStyle)
 	sent, waiting := marks(passwords, sentStyle)
@@ -50,8 +58,7 @@ func (l *Line) draw() (*plot.Plot, []chart.Entry) {
 	return p, []chart.Entry{
 		{Name: "a message of the " + l.Bulk, Thumb: gone},
 		{Name: "a password", Thumb: sent},
-		{Name: "a password still in line at the end", Thumb: waiting},
-	}
+	}, waiting
 }
 
 // marks returns a mark for each message, where it was sent, or the run ended, and as high
