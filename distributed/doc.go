@@ -8,7 +8,7 @@
 //
 // # How it works
 //
-// One call of one script reserves permits for the whole line at a replica: a run of
+// One call of one script reserves permits for callers in line at a replica: a run of
 // permits, dated by the clock of Redis. The first caller in line when a permit falls due
 // gets it. A replica has one run at a time, for at most half of its line, and no longer
 // than a horizon, or than a call takes if that is longer. So replicas take turns, and a busy
