@@ -163,6 +163,32 @@ func TestDirectDependenciesAreListed(t *testing.T) {
 	}
 }
 
+// Each module that a program with Weir compiles stands in docs/stability.md.
+func TestInheritedModulesAreListed(t *testing.T) {
+	page, err := os.ReadFile("docs/stability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "## What your module inherits")
+	text, rest, _ := strings.Cut(text, "\n`go.mod` also names")
+	if rest == "" {
+		t.Fatal("docs/stability.md has no list of modules")
+	}
+	root, fleet, _ := strings.Cut(text, "\n`distributed` adds ")
+	for dir, listed := range map[string]string{".": root, "./distributed": root + fleet} {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", dir).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range slices.Compact(slices.Sorted(strings.FieldsSeq(string(out)))) {
+			_, short, _ := strings.Cut(path, "/")
+			if path != module && !strings.Contains(listed, "`"+path+"`") && !strings.Contains(listed, "`"+short+"`") {
+				t.Errorf("a program that imports %s compiles %s, which docs/stability.md does not name", dir, path)
+			}
+		}
+	}
+}
+
 // A test file is named for its source: x_test.go tests x.go, and x_what_test.go
 // one matter of it. A package's other test files bear well-known names.
 func TestTestFilesAreNamedForTheirSources(t *testing.T) {
