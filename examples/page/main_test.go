@@ -81,7 +81,7 @@ func TestBrowserDrawsThePage(t *testing.T) {
 // names a directory, it also takes a picture there.
 func browse(t *testing.T, chromium, url, picture string) string {
 	t.Helper()
-	flags := []string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + t.TempDir(), "--virtual-time-budget=4000"}
+	flags := []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(), "--virtual-time-budget=4000"}
 	if dir := os.Getenv("WEIR_SHOTS"); dir != "" {
 		shot := append(flags, "--window-size=1300,900", "--screenshot="+filepath.Join(dir, picture), url)
 		if out, err := exec.Command(chromium, shot...).CombinedOutput(); err != nil {
