@@ -291,8 +291,12 @@ func rowOf(s *LaneState) pageRow {
 	}
 	r.Who, r.Calls = who(r.Line), calls(&s.Counts, s.Refused)
 	for _, l := range s.Limits {
-		r.Limits = append(r.Limits, pageLimit{l.Limit.Label(), finite(l.Headroom), finite(l.Utilization)})
-		r.Use = max(r.Use, finite(l.Utilization))
+		left, use := finite(l.Headroom), finite(l.Utilization)
+		if s.Paused > 0 { // a pause takes the permits of its time
+			left, use = max(left, 0), min(use, 1)
+		}
+		r.Limits = append(r.Limits, pageLimit{l.Limit.Label(), left, use})
+		r.Use = max(r.Use, use)
 	}
 	if l := s.Learned; l.Rate > 0 {
 		r.Learned = strconv.FormatFloat(l.Rate, 'g', 3, 64) + "/s"

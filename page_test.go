@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -177,6 +178,21 @@ func TestPauseHoldsOneLane(t *testing.T) {
 	s := transport.Snapshot()
 	if s[0].Paused <= 0 || s[1].Paused > 0 {
 		t.Errorf("pauses = %v and %v, want the first alone", s[0].Paused, s[1].Paused)
+	}
+}
+
+// A pause of 100 s takes 1,000 permits of 10/s, but no more than all of the limit is used.
+func TestPausedLaneHasNothingLeft(t *testing.T) {
+	transport := laned(t, "a")
+	if err := errors.Join(transport.SetLimits(throttle.TokenBucket(10, time.Second, 10)), transport.Pause("a", 100*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	page := weir.Handler(transport)
+	if use := look(t, page, "").Rows[0].Use; use != 1 {
+		t.Errorf("%v of the limit is used, want all of it", use)
+	}
+	if text := get(t, page, "/"); !strings.Contains(text, "10/s burst 10: 0 left") {
+		t.Errorf("the table lacks a limit of which nothing is left:\n%s", text)
 	}
 }
 

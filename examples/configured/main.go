@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if call(ctx, &transport, func(served int64) {
 		printing.Lock()
 		defer printing.Unlock()
-		fmt.Fprintf(stdout, "served %d\n", served)
+		fmt.Fprintf(stdout, "served %d calls in half a second\n", served)
 	}) > 0 {
 		return program.ExitFailed
 	}
