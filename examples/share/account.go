@@ -84,7 +84,17 @@ func (a *account) call(ctx context.Context, client *http.Client, by string) {
 	resp.Body.Close()
 }
 
-// count returns how many calls of one of the two were granted, or were not.
-func (a *account) count(by string, granted bool) int {
-	return len(a.vendor.Arrivals().Filter(func(r testserver.Arrival) bool { return r.ID == by && r.Granted == granted }))
+// since returns when a call came, from the beginning of the first window on.
+func (a *account) since(r testserver.Arrival) time.Duration {
+	return r.At + a.vendor.Start().Sub(a.vendor.Start().Truncate(window))
+}
+
+// windows returns how many windows have ended, but one at least.
+func (a *account) windows() int { return max(int(time.Since(a.vendor.Start())/window), 1) }
+
+// count returns how many calls of one of the two were granted, or were not, in so many windows.
+func (a *account) count(by string, granted bool, windows int) int {
+	return len(a.vendor.Arrivals().Filter(func(r testserver.Arrival) bool {
+		return r.ID == by && r.Granted == granted && a.since(r) < time.Duration(windows)*window
+	}))
 }

@@ -63,9 +63,11 @@ func run(ctx context.Context, o program.Shown, stdout io.Writer) (chart.Picture,
 	}
 	fmt.Fprintf(stdout, "Each account is granted %d calls in %v. A console and a sync share it:\n\n", quota, window)
 	use(ctx, accounts)
+	windows := accounts[0].windows() // one that has not ended is left out
 	for _, a := range accounts {
 		fmt.Fprintf(stdout, "%-54s  sync %3d calls granted, console %3d granted, %2d refused\n",
-			a.name, a.count(bySync, true), a.count(byConsole, true), a.count(byConsole, false))
+			a.name, a.count(bySync, true, windows), a.count(byConsole, true, windows), a.count(byConsole, false, windows))
 	}
-	return picture(accounts), nil
+	fmt.Fprintf(stdout, "in %d windows\n", windows)
+	return picture(accounts, windows), nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"time"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -20,17 +19,15 @@ var (
 )
 
 // picture draws how much of each window was used, a bar a window and a panel an account. The part
-// of the console stands on that of the sync. A window that has not ended is left out.
-func picture(accounts []*account) chart.Picture {
+// of the console stands on that of the sync.
+func picture(accounts []*account, windows int) chart.Picture {
 	p := chart.Picture{PanelHeight: 2.1 * vg.Inch}
-	windows := max(int(time.Since(accounts[0].vendor.Start())/window), 1)
 	right := float64(windows) * window.Seconds()
 	for _, a := range accounts {
 		bySyncs, all := make([]int, windows), make([]int, windows)
 		marks := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: refusedColor, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}}
-		late := a.vendor.Start().Sub(a.vendor.Start().Truncate(window)) // for the window with which the record begins
 		for _, r := range a.vendor.Arrivals() {
-			at := r.At + late
+			at := a.since(r)
 			i := int(at / window)
 			switch {
 			case i >= len(all):
