@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +21,25 @@ func TestConfigurationIsFollowed(t *testing.T) {
 	text := out.String()
 	if strings.Count(text, "applied\n") != 2 || !strings.Contains(text, mistake) {
 		t.Errorf("it printed %s, want two configurations applied and a mistake between", text)
+	}
+}
+
+// The configuration of docs/limits.md is one.
+func TestConfigurationOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(page, -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks of YAML, want one", len(blocks))
+	}
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(path, blocks[0][1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := load(path, new(weir.Transport)); err != nil {
+		t.Error(err)
 	}
 }
 
