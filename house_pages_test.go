@@ -91,6 +91,37 @@ func TestNamesOfPagesExist(t *testing.T) {
 	}
 }
 
+// A page that says of how many vendors the dialects are read says the right number.
+func TestPagesCountTheDialects(t *testing.T) {
+	files, err := filepath.Glob("headers/dialects/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialects := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []json.RawMessage
+		if err := json.Unmarshal(text, &rows); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		dialects += len(rows)
+	}
+	said := 0
+	for page, text := range pages(t) {
+		for _, m := range regexp.MustCompile(`\b(\d{3}) vendors`).FindAllStringSubmatch(text, -1) {
+			if said++; m[1] != fmt.Sprint(dialects) {
+				t.Errorf("%s says %s, and there are dialects of %d vendors", page, m[0], dialects)
+			}
+		}
+	}
+	if said < 2 {
+		t.Errorf("%d pages say how many vendors there are, want the README and others", said)
+	}
+}
+
 // The list of the documents, which is also the menu of the site, has every page.
 func TestDocumentsAreListed(t *testing.T) {
 	texts := pages(t)
