@@ -29,6 +29,7 @@ Compare rows, not machines: times drift with whatever else the machine does. "x 
 `
 
 const tail = `[Testing](testing.md#what-it-finds) has which clients come before the time that a refusal gave.
+
 [internal/peerbench](../internal/peerbench/doc.go) has more: memory of 100,000 callers in line, how late departures are, vendors that report in other dialects, token-throttle.
 `
 
@@ -124,7 +125,7 @@ func write(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n%s", s.title, s.about, names.Replace(filled(lastTable(out))))
 	}
-	_, err = fmt.Fprint(w, "\n", strings.Join(left, ""), tail)
+	_, err = fmt.Fprint(w, "\n", strings.Join(left, "\n"), "\n", tail)
 	return err
 }
 
