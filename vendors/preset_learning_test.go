@@ -24,6 +24,10 @@ func TestPresetsLearnThatANumberIsTooHigh(t *testing.T) {
 	}{
 		{vendors.Discord(), testserver.TokenBucket(25, time.Second, 25), time.Minute, []testserver.Style{testserver.Discord, testserver.RetryAfterSeconds}},
 		{vendors.Stripe(), testserver.TokenBucket(12, time.Second, 12), time.Minute, nil},
+		{vendors.GitLab(), testserver.FixedWindow(1000, time.Minute), 20 * time.Minute, []testserver.Style{testserver.RateLimitLegacy}},
+		{vendors.Notion(), testserver.TokenBucket(3, 2*time.Second, 3), 2 * time.Minute, []testserver.Style{testserver.RetryAfterSeconds}},
+		{vendors.Airtable(), testserver.FixedWindow(5, 2*time.Second), 2 * time.Minute, nil},
+		{vendors.Shopify(), testserver.TokenBucket(1, time.Second, 20), 2 * time.Minute, []testserver.Style{testserver.Shopify, testserver.RetryAfterSeconds}},
 		{vendors.HubSpot(), testserver.FixedWindow(50, 10*time.Second), 5 * time.Minute, []testserver.Style{
 			testserver.Fields{Limit: "X-Hubspot-Ratelimit-Max", Remaining: "X-Hubspot-Ratelimit-Remaining"}.Write,
 			func(h http.Header, _ testserver.Decision) {
