@@ -47,7 +47,7 @@ const busy = 3
 func run(ctx context.Context, listener net.Listener, lanes int, operate bool) error {
 	vendor, err := testserver.Listen(&testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(20_000, time.Second, 20_000)}})
 	if err != nil {
-		listener.Close()
+		_ = listener.Close()
 		return err
 	}
 	defer vendor.Close()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,8 +84,8 @@ func browse(t *testing.T, chromium, url, picture string) string {
 	t.Helper()
 	flags := []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + t.TempDir(), "--virtual-time-budget=4000"}
 	if dir := os.Getenv("WEIR_SHOTS"); dir != "" {
-		shot := append(flags, "--window-size=1300,900", "--screenshot="+filepath.Join(dir, picture), url)
-		if out, err := exec.Command(chromium, shot...).CombinedOutput(); err != nil {
+		shot := []string{"--window-size=1300,900", "--screenshot=" + filepath.Join(dir, picture), url}
+		if out, err := exec.Command(chromium, slices.Concat(flags, shot)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
