@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,8 +32,8 @@ var clients = []struct {
 	{"net/http", func(base http.RoundTripper) http.RoundTripper { return base }},
 	{"failsafehttp", func(base http.RoundTripper) http.RoundTripper { return Failsafe(base, nil) }},
 	{"go-retryablehttp", Retryable},
-	{"a loop of one's own", Obedient},
-	{"x/time/rate and go-retryablehttp", func(base http.RoundTripper) http.RoundTripper {
+	{"a loop that waits for `Retry-After`", Obedient},
+	{"x/time/rate at 9/s with a burst of 9, and go-retryablehttp", func(base http.RoundTripper) http.RoundTripper {
 		return Retryable(&Limited{Limiter: rate.NewLimiter(9, 9), Base: base})
 	}},
 	{"Weir, nothing configured", func(base http.RoundTripper) http.RoundTripper {
@@ -44,28 +47,87 @@ var clients = []struct {
 	}},
 }
 
-// TestWhoWaits prints weirtest's findings for each client. 16 workers make 20 calls each, to a
-// vendor of 100 calls in each 10 s that answers in 5 ms, so 30 s are needed. It reports in one
-// dialect, or sends bare 429s.
+// dialects are those of TestWhoWaits, by what docs/testing.md calls them.
+var dialects = []struct{ name, title string }{
+	{"retry-after", "`Retry-After`, seconds"}, {"retry-after-ms", "`Retry-After-Ms`"}, {"x-ratelimit", "`X-RateLimit-Reset`"}, {"", "nothing: bare 429s"},
+}
+
+// A waited is what weirtest finds wrong with a client.
+type waited struct {
+	requests, early, paused, refused, failed int
+	seconds                                  float64
+}
+
+// near reports whether two runs agree but for that share.
+func (w waited) near(other waited, share float64) bool {
+	for _, pair := range [][2]int{
+		{w.requests, other.requests}, {w.early, other.early}, {w.paused, other.paused}, {w.refused, other.refused}, {w.failed, other.failed},
+	} {
+		if most := max(pair[0], pair[1]); math.Abs(float64(pair[0]-pair[1])) > max(8, share*float64(most)) {
+			return false
+		}
+	}
+	return math.Abs(w.seconds-other.seconds) < max(0.2, share*other.seconds)
+}
+
+// said returns the rows of docs/testing.md, by dialect and client.
+func said(t *testing.T) map[[2]string]waited {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, dialect := map[[2]string]waited{}, ""
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 8 {
+			continue
+		}
+		if title := strings.TrimSpace(cells[0]); title != "" {
+			dialect = title
+		}
+		var w waited
+		if _, err := fmt.Sscan(strings.Join(cells[2:], " "), &w.requests, &w.early, &w.paused, &w.refused, &w.failed, &w.seconds); err == nil {
+			rows[[2]string{dialect, strings.TrimSpace(cells[1])}] = w
+		}
+	}
+	return rows
+}
+
+// TestWhoWaits prints weirtest's findings for each client, and compares them with docs/testing.md.
+// 16 workers make 20 calls each, to a vendor of 100 calls in each 10 s that answers in 5 ms, so
+// 30 s are needed. It reports in one dialect, or sends bare 429s.
 //
 //	go -C internal/peerbench test -run TestWhoWaits -v
 func TestWhoWaits(t *testing.T) {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "dialect\tclient\trequests\tearly\tin a pause\trefused\tcalls failed\tseconds")
-	for _, dialect := range []string{"retry-after", "retry-after-ms", "x-ratelimit", ""} {
+	rows := said(t)
+	for _, dialect := range dialects {
 		for _, who := range clients {
-			t.Run(dialect+"/"+who.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { waits(t, w, dialect, who.name, who.over) })
-			})
+			var got waited
+			synctest.Test(t, func(t *testing.T) { got = waits(t, dialect.name, who.over) })
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.1f\n", dialect.name, who.name, got.requests, got.early, got.paused, got.refused, got.failed, got.seconds)
+			want, ok := rows[[2]string{dialect.title, who.name}]
+			if !ok {
+				want, ok = rows[[2]string{"any", who.name}]
+			}
+			share := 0.1
+			if strings.Contains(who.name, "loop") { // whose waits are random
+				share = 0.75
+			}
+			if !ok || !got.near(want, share) {
+				t.Errorf("%s, %s: %+v, and docs/testing.md says %+v", dialect.title, who.name, got, want)
+			}
 		}
 	}
 	w.Flush()
 	t.Log("\n" + table.String())
 }
 
-// waits prints one line of the table.
-func waits(t *testing.T, w *tabwriter.Writer, dialect, name string, over func(http.RoundTripper) http.RoundTripper) {
+// waits runs a client.
+func waits(t *testing.T, dialect string, over func(http.RoundTripper) http.RoundTripper) waited {
 	vendor := weirtest.New(t, weirtest.FixedWindow(100, 10*time.Second))
 	vendor.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) })
 	vendor.Delivery = 2 * oneWay
@@ -97,7 +159,7 @@ func waits(t *testing.T, w *tabwriter.Writer, dialect, name string, over func(ht
 	for _, b := range vendor.Breaches() {
 		count[b.Rule]++
 	}
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.1f\n", dialect, name, len(vendor.Arrivals()), count["early"], count["pause"], count["limit"], failed.Load(), took.Seconds())
+	return waited{len(vendor.Arrivals()), count["early"], count["pause"], count["limit"], int(failed.Load()), took.Seconds()}
 }
 
 // oneWay is the time from a client to the vendor, and back.
