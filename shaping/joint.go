@@ -107,11 +107,14 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	if j.head != w {
 		j.begin(w, now)
 	}
-	if i := j.blocked(w); i != nowhere {
+	if i, until := j.blocked(w, now); i != nowhere {
 		j.keeps = 0
 		j.stay(i, now)
-		j.behind, j.asking, j.heldTo = true, false, 0
-		return throttle.Grant{At: throttle.Never}, nil
+		j.behind, j.asking, j.heldTo = until == throttle.Never, false, 0
+		if !j.behind {
+			j.heldTo, j.rosters[i].asked = until, &j.seats[i]
+		}
+		return throttle.Grant{At: until}, nil
 	}
 	all := newGrants(len(j.rosters))
 	g, held, err := j.spend(now, w.request(), all)
@@ -221,19 +224,20 @@ func (j *joint) try(now throttle.Instant, r throttle.Request) (g throttle.Grant,
 	return g, all, err
 }
 
-// blocked puts w in line in each roster that has one, and returns the first in which
-// another caller is before it; nowhere: it is the first in all.
-func (j *joint) blocked(w *waiter) int {
+// blocked puts w in line in each roster that has one. It returns in which one w waits because
+// another caller is before it in one, and until when w does not go; Never: that is not known.
+// It is nowhere if w is the first in all.
+func (j *joint) blocked(w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
 	for k := range j.rosters {
 		i := j.nth(k)
 		if r := j.rosters[i]; r.line.count > 0 {
 			j.seat(i, w)
 			if r.first() != &j.seats[i] {
-				return i
+				return j.foretold(i, w, now)
 			}
 		}
 	}
-	return nowhere
+	return nowhere, 0
 }
 
 // nth returns the roster that is asked k-th. The one in which the caller waits is first,

@@ -27,6 +27,26 @@ func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Ins
 	return now, nowhere
 }
 
+// foretold returns in which roster w waits, and until when, if others are before it at limiter i.
+// If a limiter that processes share is certain to hold it for longer than permits of i hold, it
+// waits there: permits of i that are fetched for it would be void by then.
+func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
+	at, until = i, now.Add(moment)
+	for o, r := range j.rosters {
+		if r.sharers == 0 {
+			continue
+		}
+		if f := r.limiter.Forecast(now, j.part(o, w.request())); f.At > until && f.At != throttle.Never {
+			at, until = o, f.At
+		}
+	}
+	j.seat(at, w)
+	if at == i || j.rosters[at].first() != &j.seats[at] {
+		return at, throttle.Never
+	}
+	return at, until
+}
+
 // longest returns which limiter holds a request longest, if limiter i does so until an instant. The
 // error is that of a limiter whose pause rejects the request.
 func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Grant, int, error) {

@@ -161,14 +161,15 @@ func (l *Limiter) keep(now throttle.Instant, patient bool) {
 }
 
 // spare returns for how long other replicas do not need the permits in hand. If the limits have
-// more at hand, that is until these are nearly void. If not, it is lingerFor, or less if they
-// are due soon: a caller who needs other limits, too, may be back by then.
+// more at hand, or if there is no other replica, that is until these are nearly void. If not, it is
+// lingerFor, or less if they are due soon, but as long as a call takes: a caller who needs other
+// limits, too, may be back by then.
 func (l *Limiter) spare(now throttle.Instant) time.Duration {
 	first := l.hand[0].at
-	if !l.scarce(now) {
+	if !l.scarce(now) || l.known.alive < 2 {
 		return first.Add(l.tolerance * 7 / 8).Sub(now)
 	}
-	return min(first.Sub(now)-lingerFor, lingerFor)
+	return max(min(first.Sub(now)-lingerFor, lingerFor), l.Trip.Lead())
 }
 
 // patience returns for how long callers are expected although no caller comes.
