@@ -47,11 +47,14 @@
 // of the rate. To keep a campaign behind other calls, let both wait in the same
 // replicas, or give the campaign a namespace and limits of its own.
 //
-// A limit's reserve for urgent requests ([throttle.Limit].Reserve) is for those of all replicas. A replica gets no permit for another
-// request if an urgent one could then not depart at once. Beside a bucket without a reserve it gets no permit for a later instant. The
-// exception is a bucket that earns a permit in less than two calls to Redis. So each replica with other requests in line may call Redis
-// once for each permit. While Redis does not answer, FailLocal reserves a replica's part for limits of more than a minute, and nothing
-// for others: those save no permits then.
+// A limit's reserve for urgent requests ([throttle.Limit].Reserve) is for those of all replicas. A
+// replica gets no permit for another request if an urgent one could then not depart at once. A bucket
+// beside such limits that has no reserve leaves urgent requests half of its burst, or what it earns in
+// 100 ms. It promises permits for so long ahead. A bucket without a burst promises none for later, so
+// each replica with other requests in line may call Redis once for each permit. The exception is one
+// that earns a permit in less than two calls to Redis: there an urgent request waits for one permit of
+// each replica. While Redis does not answer, FailLocal reserves a replica's part for limits of more
+// than a minute, and nothing for others: those save no permits then.
 //
 // # Several lanes on one call
 //

@@ -10,9 +10,9 @@ import (
 )
 
 // Bulk calls wait in line at two replicas from the start of a window. One-time passwords are sent in
-// each of its 24 parts, at the replicas in turn. If every limit reserves permits, each password
-// waits only for the round trip. A bucket without a reserve delays it by one interval at most, while
-// bulk spends all permits. A fixed window spends all its permits in the end.
+// each of its 24 parts, at the replicas in turn. If every limit reserves permits or has a
+// burst, each password waits only for the round trip. A bucket without either delays it by one
+// interval at most, while bulk spends all permits. A fixed window spends all its permits in the end.
 func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 	const whole = 6 * time.Minute
 	bucket := throttle.TokenBucket(14, time.Second, 8)
@@ -28,7 +28,8 @@ func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 		"a bucket's one":            {[]throttle.Limit{bucket.Reserving("1")}, time.Minute, 0, 840},
 		"a slow bucket":             {[]throttle.Limit{throttle.TokenBucket(600, time.Hour, 20).Reserving("10")}, whole, 0, 69},
 		"two limits":                {[]throttle.Limit{bucket.Reserving("2"), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 0, 2000},
-		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Second / 14, 2000},
+		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Millisecond, 2000},
+		"a bucket saves nothing":    {[]throttle.Limit{throttle.TokenBucket(14, time.Second, 1), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Second / 14, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && c.whole > time.Minute && len(c.limits) == 1 {
@@ -72,4 +73,40 @@ func (f *bubbleFleet) ask(whole, most time.Duration) (asked int) {
 		asked++
 	}
 	return asked
+}
+
+// At eight replicas with bulk in line, an urgent call waits for two calls to Redis at most beside a
+// bucket that reserves nothing, and bulk makes hardly more than one call for each request: permits
+// of the fast bucket are promised ahead, and half of its burst is left.
+func TestUrgentCallsBesideAFastBucket(t *testing.T) {
+	if tooSlowHere(t) {
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const rate, replicas, whole, roundTrip = 200, 8, 20 * time.Second, time.Millisecond
+		f := newBubbleFleet(t, replicas, roundTrip, throttle.TokenBucket(rate, time.Second, 20), throttle.FixedWindow(20_000, 24*time.Hour).Reserving("10%"))
+		f.meet()
+		before := f.server.Calls()
+		for replica := range replicas {
+			f.work(replica, 10, whole)
+		}
+		urgent, longest := shaping.WithPriority(t.Context(), shaping.PriorityHigh), time.Duration(0)
+		for i := range 100 {
+			time.Sleep(time.Until(f.start.Add(time.Duration(i)*190*time.Millisecond + time.Duration(1000+37*i)*time.Microsecond)))
+			at := time.Now()
+			if err := f.queues[i%replicas].Wait(urgent); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(at))
+		}
+		f.wg.Wait()
+		bulk, calls := len(f.all()), f.server.Calls()-before
+		t.Logf("%d of bulk, %d calls; the longest wait of an urgent call was %v", bulk, calls, longest)
+		if longest > 3*roundTrip {
+			t.Errorf("an urgent call waited %v, want %v at most", longest, 3*roundTrip)
+		}
+		if all := rate*int(whole.Seconds()) - 100; bulk < all*95/100 || calls > bulk*13/10 {
+			t.Errorf("%d of bulk departed by %d calls, want 0.95 of %d and 1.3 calls each at most", bulk, calls, all)
+		}
+	})
 }

@@ -358,7 +358,7 @@ func (l *Limiter) exposes(g script.Group) bool {
 	}
 	for i, limit := range l.limits {
 		takes := float64(g.Costs[i]) / l.rates[i] // seconds to earn the cost
-		if limit.Reserved() == 0 && !l.encoded.Limits[i].Windows() && takes >= 2*l.Trip.Lead().Seconds() {
+		if leaves(limit) == 0 && !l.encoded.Limits[i].Windows() && takes >= 2*l.Trip.Lead().Seconds() {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package reserve
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/script"
@@ -33,7 +34,7 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 	if err != nil {
 		return limitSet{}, err
 	}
-	encoded, err := script.EncodeLimits(resolved)
+	encoded, err := script.EncodeLimits(promising(resolved))
 	if err != nil {
 		return limitSet{}, err
 	}
@@ -44,6 +45,30 @@ func newLimitSet(key string, limits []throttle.Limit) (limitSet, error) {
 		s.slow = s.slow || encoded.Limits[i].Slow()
 	}
 	return s, nil
+}
+
+// promisedFor is the time for which a bucket beside limits that reserve permits leaves permits.
+const promisedFor = 100 * time.Millisecond
+
+// promising returns limits with what other than urgent requests leave, if one reserves permits.
+func promising(limits []throttle.Limit) []throttle.Limit {
+	out := slices.Clone(limits)
+	if slices.ContainsFunc(limits, func(l throttle.Limit) bool { return l.Reserved() > 0 }) {
+		for i, l := range limits {
+			out[i].Reserve = throttle.Part(strconv.Itoa(leaves(l)))
+		}
+	}
+	return out
+}
+
+// leaves returns how many permits other than urgent requests leave. A bucket that reserves none
+// leaves half of its burst, or what it earns in promisedFor: permits may be promised for so long
+// ahead, and urgent requests can still go at once. At 200/s burst 20 it is 10, for 45 ms.
+func leaves(l throttle.Limit) int {
+	if e := l.Enforced(); l.Reserved() == 0 && (e.Algorithm == throttle.AlgorithmTokenBucket || e.Algorithm == throttle.AlgorithmGCRA) {
+		return min(e.Burst/2, 2+int(e.PerSecond()*promisedFor.Seconds()))
+	}
+	return l.Reserved()
 }
 
 // costs returns what a request asks of each limit, until it is called again.
