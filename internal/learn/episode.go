@@ -58,7 +58,10 @@ func (s *State) sample(f *Fact) *sample {
 		before:  max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // the first call's own permit, and the refused one
 	}
 	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones; marks count the refused call, too
-		m.before, m.spent = max(m.before, m.n)+1, max(0, s.Ref.At.Sub(s.End.At).Seconds())
+		m.before = max(m.before, m.n) + 1
+		if s.Setting.part() == 1 { // a share is of a rate that is surely served
+			m.spent = max(0, s.Ref.At.Sub(s.End.At).Seconds())
+		}
 	}
 	if s.Asked.Ordinal > 0 {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
