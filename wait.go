@@ -71,7 +71,7 @@ func (c *call) turnCome() error {
 }
 
 // joinSublanes makes the sub-lanes that concern the call now a part of its group, and no others.
-func (c *call) joinSublanes() (err error) {
+func (c *call) joinSublanes() error {
 	c.leaveSublanes()
 	c.visits = c.visits[:0]
 	c.enterSublanes()
@@ -81,10 +81,12 @@ func (c *call) joinSublanes() (err error) {
 		lanes = append(lanes, c.visits[i].lane)
 	}
 	last := c.group
-	last.Leave()
-	if c.group, err = c.t.lanes.Join(lanes...); err != nil {
+	group, err := c.t.lanes.Join(lanes...)
+	if err != nil { // the lanes are closed, and what held the call is asked of its group
 		return err
 	}
+	last.Leave()
+	c.group = group
 	if c.turn.Each != nil && !c.group.Fits(last) { // a lane's limits have changed
 		c.turn.Each, err = c.eachCost()
 	}
