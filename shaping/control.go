@@ -92,7 +92,7 @@ func (q *Queue) impossible(w *waiter, now throttle.Instant) error {
 // line, as far as [throttle.Limiter] allows.
 func (q *Queue) Settle(d Departure, actual throttle.Request) {
 	q.settleAll(d, actual)
-	q.wake()
+	q.notified() // of all who need the limiter, if a roster was made meanwhile
 }
 
 // settleAll passes to the limiter, or to each of them, what a departure cost.

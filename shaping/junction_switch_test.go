@@ -171,3 +171,45 @@ func TestQueueWithRosterTakesMoreLimits(t *testing.T) {
 		}
 	})
 }
+
+// A settling is a booth that is free again once a departure is settled. Before that it calls open.
+type settling struct {
+	*booth
+	open func()
+}
+
+func (s *settling) Settle(throttle.Instant, throttle.Grant, throttle.Request, throttle.Request) {
+	s.open()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.free = 0
+}
+
+// A departure is settled while the roster is made. A caller of another queue, who has just come,
+// goes with what came back.
+func TestSettlementDuringSwitchWakesOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &settling{booth: &booth{gap: time.Hour}}
+		q, began := shaping.NewQueue(s), time.Now()
+		turn := &shaping.Turn{N: 1}
+		if err := q.WaitTurn(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		left := make(chan time.Duration, 1)
+		s.open = func() {
+			var junction shaping.Junction
+			other := junction.NewQueue(junction.NewRoster("lane", q), junction.NewPart("part", shaping.NewQueue(newLimiter(t))))
+			go func() {
+				if err := other.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				left <- time.Since(began)
+			}()
+			synctest.Wait()
+		}
+		q.Settle(turn.Departure(), throttle.Request{})
+		if got := <-left; got != 0 {
+			t.Errorf("the other caller left after %v, want at once", got)
+		}
+	})
+}
