@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -81,6 +82,52 @@ func TestLineOfRedisIsSharedWhenRosterOpens(t *testing.T) {
 			if n := len(f.all()); n < 0.9*rate*10 {
 				t.Errorf("%d calls of %d callers a queue in %v, want %d at least", n, callers, whole, 9*rate)
 			}
+		})
+	}
+}
+
+// A roster takes nothing from the rate of a queue whose callers alone need its limiter: 400 callers
+// of 5000/s wait for a Redis that is 20 ms away, or twelve of several classes and costs for 200/s.
+func TestLineOfRedisIsAsFastWithRoster(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate, callers, most int
+		roundTrip           time.Duration
+	}{
+		"far":     {rate: 5000, callers: 400, most: 1, roundTrip: 20 * time.Millisecond},
+		"classes": {rate: 200, callers: 12, most: 5, roundTrip: 5 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const whole = 4 * time.Second
+				f := newBubbleFleet(t, 1, c.roundTrip, throttle.TokenBucket(c.rate, time.Second, c.rate/10))
+				f.meet()
+				time.AfterFunc(time.Second, func() { new(shaping.Junction).NewRoster("lane", f.queues[0]) })
+				spent := 0
+				for i := range c.callers {
+					f.wg.Go(func() {
+						r := rand.New(rand.NewPCG(0, uint64(i)))
+						for time.Since(f.start) < whole {
+							turn := shaping.Turn{N: 1 + r.IntN(c.most)}
+							if c.most > 1 {
+								turn.Priority = shaping.PriorityNormal + shaping.Priority(r.IntN(3)-1)
+							}
+							if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
+								t.Error(err)
+							}
+							f.mu.Lock()
+							spent += turn.N
+							f.mu.Unlock()
+							if c.most > 1 {
+								time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+							}
+						}
+					})
+				}
+				f.wg.Wait()
+				if want := 0.9 * float64(c.rate) * whole.Seconds(); float64(spent) < want {
+					t.Errorf("%d callers spent %d permits of %d/s in %v, want %.0f at least", c.callers, spent, c.rate, whole, want)
+				}
+			})
 		})
 	}
 }

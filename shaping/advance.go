@@ -120,11 +120,13 @@ func (q *Queue) next(now throttle.Instant) *waiter {
 // holds returns a caller in line whose permits are due although the head's are not, or
 // nil if there is no such caller.
 func (q *Queue) holds(now throttle.Instant) *waiter {
-	r := q.remote.Load()
-	if r == nil || r.lender == nil {
-		return nil
+	r, place := q.remote.Load(), -1
+	switch j := q.joint(); {
+	case j != nil:
+		place = j.holder(now, r.line)
+	case r != nil && r.lender != nil:
+		place = r.lender.Holder(now, r.line)
 	}
-	place := r.lender.Holder(now, r.line)
 	if place < 0 {
 		return nil
 	}

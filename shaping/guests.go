@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -29,8 +30,10 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	j.junction.mu.Lock()
 	defer j.junction.unlock()
 	j.waiting = j.waiting[:0]
+	whole := false
 	if j.at != nowhere {
 		most := j.shownMost()
+		whole = most == mostShown && j.alone() // no other limiter makes permits void
 		for r := range line {
 			if j.waiting = append(j.waiting, r); len(j.waiting) == most {
 				break
@@ -41,10 +44,43 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	}
 	for i, r := range j.rosters {
 		r.invite(j, n > 0 && j.at != nowhere && i != j.at && j.soon(r, now))
-		if i == j.at || r.changed { // even an unchanged line may need another call
-			r.fetch(now)
+		switch {
+		case i == j.at && whole:
+			r.fetch(now, n, j.parts(line))
+		case i == j.at || r.changed: // even an unchanged line may need another call
+			r.fetch(now, r.shown+len(r.guests), r.requests())
 		}
 	}
+}
+
+// alone reports whether no other queue waits for the limiter for which this one does.
+func (j *joint) alone() bool {
+	return j.at != nowhere && j.rosters[j.at].line.count == 1 && len(j.rosters[j.at].guests) == 0
+}
+
+// parts yields what a line asks of the limiter for which its first caller waits.
+func (j *joint) parts(line iter.Seq[throttle.Request]) iter.Seq[throttle.Request] {
+	return func(yield func(throttle.Request) bool) {
+		for r := range line {
+			if !yield(j.part(j.at, r)) {
+				return
+			}
+		}
+	}
+}
+
+// holder is [store.Lender].Holder of the limiter for which the first caller waits, if callers of no
+// other queue do.
+func (j *joint) holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
+	j.junction.mu.Lock()
+	defer j.junction.mu.Unlock()
+	if !j.alone() {
+		return -1
+	}
+	if l, ok := j.rosters[j.at].limiter.(store.Lender); ok {
+		return l.Holder(now, j.parts(line))
+	}
+	return -1
 }
 
 // shownMost returns how many callers are shown to the limiter for which the first one waits. If
@@ -144,15 +180,14 @@ func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g t
 	return r.limiter.Take(now, req)
 }
 
-// fetch shows a remote limiter the callers who wait for it.
-func (r *Roster) fetch(now throttle.Instant) {
+// fetch shows a remote limiter the n callers who wait for it.
+func (r *Roster) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	remote, ok := r.limiter.(throttle.Remote)
-	n := r.shown + len(r.guests)
 	if !ok || n == 0 && !r.fetching {
 		return
 	}
 	r.changed, r.fetching = false, n > 0
-	remote.Fetch(now, n, r.requests())
+	remote.Fetch(now, n, line)
 }
 
 // invite makes a queue a guest, or no guest any more.
