@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,32 +87,46 @@ func TestLineOfRedisIsSharedWhenRosterOpens(t *testing.T) {
 	}
 }
 
-// A roster takes nothing from the rate of a queue whose callers alone need its limiter: 400 callers
-// of 5000/s wait for a Redis that is 20 ms away, or twelve of several classes and costs for 200/s.
+// A roster takes nothing from the rate of a limiter: 400 callers of 5000/s wait for a Redis that is
+// 20 ms away, or twelve of several classes and costs for 200/s, all of them in the queue of the
+// limiter, half of them, or none.
 func TestLineOfRedisIsAsFastWithRoster(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate, callers, most int
+		inGroup             int // of two callers
 		roundTrip           time.Duration
 	}{
-		"far":     {rate: 5000, callers: 400, most: 1, roundTrip: 20 * time.Millisecond},
-		"classes": {rate: 200, callers: 12, most: 5, roundTrip: 5 * time.Millisecond},
+		"far":                   {rate: 5000, callers: 400, most: 1, roundTrip: 20 * time.Millisecond},
+		"classes":               {rate: 200, callers: 12, most: 5, roundTrip: 5 * time.Millisecond},
+		"classes, half grouped": {rate: 200, callers: 12, most: 5, inGroup: 1, roundTrip: 5 * time.Millisecond},
+		"classes, all grouped":  {rate: 200, callers: 12, most: 5, inGroup: 2, roundTrip: 5 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const whole = 4 * time.Second
 				f := newBubbleFleet(t, 1, c.roundTrip, throttle.TokenBucket(c.rate, time.Second, c.rate/10))
 				f.meet()
-				time.AfterFunc(time.Second, func() { new(shaping.Junction).NewRoster("lane", f.queues[0]) })
+				var group atomic.Pointer[shaping.Queue]
+				time.AfterFunc(time.Second, func() {
+					var n shaping.Junction
+					lane := n.NewRoster("lane", f.queues[0])
+					free, _ := throttle.Local{}.Limiter("route")
+					group.Store(n.NewQueue(lane, n.NewPart("route", shaping.NewQueue(free))))
+				})
 				spent := 0
 				for i := range c.callers {
 					f.wg.Go(func() {
 						r := rand.New(rand.NewPCG(0, uint64(i)))
 						for time.Since(f.start) < whole {
+							q := f.queues[0]
+							if g := group.Load(); g != nil && i%2 < c.inGroup {
+								q = g
+							}
 							turn := shaping.Turn{N: 1 + r.IntN(c.most)}
 							if c.most > 1 {
 								turn.Priority = shaping.PriorityNormal + shaping.Priority(r.IntN(3)-1)
 							}
-							if err := f.queues[0].WaitTurn(t.Context(), &turn); err != nil {
+							if err := q.WaitTurn(t.Context(), &turn); err != nil {
 								t.Error(err)
 							}
 							f.mu.Lock()

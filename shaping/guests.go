@@ -69,18 +69,20 @@ func (j *joint) parts(line iter.Seq[throttle.Request]) iter.Seq[throttle.Request
 	}
 }
 
-// holder is [store.Lender].Holder of the limiter for which the first caller waits, if callers of no
-// other queue do.
+// holder is [store.Lender].Holder of the limiter for which the first caller waits, if nobody is
+// before it there. The caller at that place may then pass it.
 func (j *joint) holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
 	j.junction.mu.Lock()
 	defer j.junction.mu.Unlock()
-	if !j.alone() {
+	if j.at == nowhere || j.rosters[j.at].first() != &j.seats[j.at] {
 		return -1
 	}
+	place = -1
 	if l, ok := j.rosters[j.at].limiter.(store.Lender); ok {
-		return l.Holder(now, j.parts(line))
+		place = l.Holder(now, j.parts(line))
 	}
-	return -1
+	j.passes = place > 0
+	return place
 }
 
 // shownMost returns how many callers are shown to the limiter for which the first one waits. If

@@ -51,6 +51,7 @@ type joint struct {
 	queue    *Queue
 	name     string // under which callers without a tenant share a roster with other queues
 	rosters  []*Roster
+	widest   int      // the last that is no part
 	places   []int    // of the first limit of each roster among those of the queue
 	seats    []waiter // of head; nil: nobody has ever waited
 
@@ -62,6 +63,7 @@ type joint struct {
 	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
+	passes  bool             // one behind it may depart: see [joint.holder]
 	asking  bool             // its limiter waits for the reply of a store
 	heldTo  throttle.Instant // until when its limiter holds it
 	opened  throttle.Instant // since when the limiters hold nobody
@@ -104,7 +106,10 @@ func (j *joint) part(i int, r throttle.Request) throttle.Request {
 func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	j.junction.mu.Lock()
 	defer j.done()
-	if j.head != w {
+	if j.passes && j.head != w {
+		return j.pass(w, now)
+	}
+	if j.passes = false; j.head != w {
 		j.begin(w, now)
 	}
 	if i, until := j.blocked(w, now); i != nowhere {
@@ -146,6 +151,21 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.leave(i, true, all.of(i, g).At)
 	}
 	w.out.all, j.head = all, nil
+	return g, nil
+}
+
+// pass is take for a caller behind the first one, for whom a limiter has permits that are due.
+func (j *joint) pass(w *waiter, now throttle.Instant) (throttle.Grant, error) {
+	j.passes = false
+	all := newGrants(len(j.rosters))
+	g, held, err := j.spend(now, w.request(), all)
+	if err != nil || held != nowhere {
+		return g, err
+	}
+	for _, r := range j.rosters {
+		r.measure(now)
+	}
+	w.out.all = all
 	return g, nil
 }
 
@@ -246,7 +266,7 @@ func (j *joint) blocked(w *waiter, now throttle.Instant) (at int, until throttle
 func (j *joint) nth(k int) int {
 	first, n := j.at, len(j.rosters)
 	if first == nowhere {
-		first = n - 1
+		first = j.widest
 	}
 	return (first - k + n) % n
 }

@@ -168,6 +168,7 @@ func (n *Junction) join(q *Queue, rosters ...*Roster) *joint {
 			r.number = n.made
 		}
 		if !r.part {
+			j.widest = i
 			j.name += "\x00" + strconv.FormatUint(r.number, 36)
 		}
 		if r.junction != n {

@@ -51,9 +51,6 @@ func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until 
 // error is that of a limiter whose pause rejects the request.
 func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) (throttle.Grant, int, error) {
 	held := i
-	if len(j.rosters) == 1 { // it may want to be asked before that: others may have a permit due
-		return throttle.Grant{At: until}, held, nil
-	}
 	for o, roster := range j.rosters {
 		f := roster.limiter.Forecast(now, j.part(o, r))
 		if f.Reason == throttle.ReasonPause && f.At > now { // then Take spends nothing
@@ -61,7 +58,7 @@ func (j *joint) longest(i int, until, now throttle.Instant, r throttle.Request) 
 				return throttle.Grant{}, o, j.named(o, err)
 			}
 		}
-		if until != throttle.Never && f.At > until && f.At != throttle.Never { // Never: unknown
+		if o != i && until != throttle.Never && f.At > until && f.At != throttle.Never { // Never: unknown
 			until, held = f.At, o
 		}
 	}
