@@ -70,19 +70,17 @@ func (j *joint) parts(line iter.Seq[throttle.Request]) iter.Seq[throttle.Request
 }
 
 // holder is [store.Lender].Holder of the limiter for which the first caller waits, if nobody is
-// before it there. The caller at that place may then pass it.
+// before it there.
 func (j *joint) holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
 	j.junction.mu.Lock()
 	defer j.junction.mu.Unlock()
 	if j.at == nowhere || j.rosters[j.at].first() != &j.seats[j.at] {
 		return -1
 	}
-	place = -1
 	if l, ok := j.rosters[j.at].limiter.(store.Lender); ok {
-		place = l.Holder(now, j.parts(line))
+		return l.Holder(now, j.parts(line))
 	}
-	j.passes = place > 0
-	return place
+	return -1
 }
 
 // shownMost returns how many callers are shown to the limiter for which the first one waits. If

@@ -10,40 +10,6 @@ import (
 // nowhere is where the first caller of a queue waits that needs to wait for nothing.
 const nowhere = -1
 
-// grants are what the limiters of a joint granted together. Few callers need more than four.
-type grants struct {
-	few  [4]throttle.Grant
-	more *[MaxRosters - 4]throttle.Grant // nil: there are no more
-}
-
-// newGrants returns room for n grants; nil for one, which needs none.
-func newGrants(n int) *grants {
-	if n == 1 {
-		return nil
-	}
-	all := new(grants)
-	if n > len(all.few) {
-		all.more = new([MaxRosters - 4]throttle.Grant)
-	}
-	return all
-}
-
-// at returns where the grant of the i-th roster is.
-func (g *grants) at(i int) *throttle.Grant {
-	if i < len(g.few) {
-		return &g.few[i]
-	}
-	return &g.more[i-len(g.few)]
-}
-
-// of returns the grant of the i-th roster, or that of the only one.
-func (g *grants) of(i int, only throttle.Grant) throttle.Grant {
-	if g == nil {
-		return only
-	}
-	return *g.at(i)
-}
-
 // A joint is the limiter of a queue whose callers need several limiters. Its state is
 // that of the queue's first caller, under the junction's lock.
 type joint struct {
@@ -63,7 +29,6 @@ type joint struct {
 	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
-	passes  bool             // one behind it may depart: see [joint.holder]
 	asking  bool             // its limiter waits for the reply of a store
 	heldTo  throttle.Instant // until when its limiter holds it
 	opened  throttle.Instant // since when the limiters hold nobody
@@ -106,10 +71,7 @@ func (j *joint) part(i int, r throttle.Request) throttle.Request {
 func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	j.junction.mu.Lock()
 	defer j.done()
-	if j.passes && j.head != w {
-		return j.pass(w, now)
-	}
-	if j.passes = false; j.head != w {
+	if j.head != w {
 		j.begin(w, now)
 	}
 	if i, until := j.blocked(w, now); i != nowhere {
@@ -151,21 +113,6 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.leave(i, true, all.of(i, g).At)
 	}
 	w.out.all, j.head = all, nil
-	return g, nil
-}
-
-// pass is take for a caller behind the first one, for whom a limiter has permits that are due.
-func (j *joint) pass(w *waiter, now throttle.Instant) (throttle.Grant, error) {
-	j.passes = false
-	all := newGrants(len(j.rosters))
-	g, held, err := j.spend(now, w.request(), all)
-	if err != nil || held != nowhere {
-		return g, err
-	}
-	for _, r := range j.rosters {
-		r.measure(now)
-	}
-	w.out.all = all
 	return g, nil
 }
 
