@@ -101,7 +101,7 @@ func TestAPanicInALentCallIsItsCallersAlone(t *testing.T) {
 			return nil, q.Wait(ctx)
 		}
 		if p, _ := wait(); p != "watcher" || q.Waiting() != 0 {
-			t.Errorf("a caller who waits alone recovers %v, and %d wait; want the watcher's panic, and none waiting", p, q.Waiting())
+			t.Errorf("the lone caller recovers %v, and %d wait; want the watcher's panic, and none waiting", p, q.Waiting())
 		}
 		time.Sleep(time.Second) // until a caller waits alone again
 		var others sync.WaitGroup

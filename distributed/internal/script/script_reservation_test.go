@@ -89,7 +89,7 @@ func wants(t *testing.T, what string, got []int64, want ...int64) {
 // A departure is one permit of a caller.
 type departure struct {
 	at    int64 // when it leaves
-	told  int64 // date of the permit, possibly before the call
+	dated int64 // date of the permit, possibly before the call
 	costs []int64
 }
 
@@ -141,8 +141,8 @@ func promises(b *bench, random *rand.Rand, limits []throttle.Limit) []departure 
 			log = slices.DeleteFunc(log, func(d departure) bool { return d.at > now }) // void
 		case random.IntN(5) == 0 && len(log) > 0:
 			i := random.IntN(len(log))
-			if d := log[i]; d.told > now-asTolerance.Microseconds() {
-				reports = append(reports, c.refund(d.told, d.costs...))
+			if d := log[i]; d.dated > now-asTolerance.Microseconds() {
+				reports = append(reports, c.refund(d.dated, d.costs...))
 				log = slices.Delete(log, i, i+1)
 			}
 		}
