@@ -16,8 +16,11 @@ func (c *caller) fill(now int64) (runs int) {
 	runs = limit.limit.Permits
 	per := limit.limit.Per.Microseconds()
 	step := 2 * per / int64(runs)
-	b.do("EVAL", `for i = ARGV[1] - 1, 0, -1 do redis.call('RPUSH', KEYS[1], ('%.0f 1'):format(ARGV[2] - i * ARGV[3])) end`,
-		1, logKey(c.lane, limit.limit.Name), runs, now, step)
+	const atOnce = 50_000 // runs that one call adds, well within a client's timeout on a busy machine
+	for left := runs; left > 0; left -= atOnce {
+		b.do("EVAL", `for i = ARGV[1] - 1, ARGV[2], -1 do redis.call('RPUSH', KEYS[1], ('%.0f 1'):format(ARGV[3] - i * ARGV[4])) end`,
+			1, logKey(c.lane, limit.limit.Name), left, max(left-atOnce, 0), now, step)
+	}
 	b.do("HSET", c.lane, "lane", fmt.Sprintf("%d 0 0 %d 1 1 %d", now-2*per, now/5_000_000, now+2*per), "at", now,
 		limit.field, fmt.Sprintf("%s;%d %d %d 0 %d", limit.claim, now, runs, runs, now))
 	return runs
