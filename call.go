@@ -33,7 +33,7 @@ type call struct {
 
 	longest time.Duration    // wait before one attempt, in all lines; zero: any
 	began   throttle.Instant // of the last wait, if longest counts
-	waited  waited           // in line, in all waits
+	waited  *waited          // in line, in all waits; never changed; nil: it has not waited
 
 	started    throttle.Instant // arrival in the first lane; zero: not yet
 	sent       int              // attempts
@@ -75,11 +75,12 @@ func (c *call) fail(err error) error {
 		e.Reason, e.Err = refused.Reason, refused.Err
 		c.held(e, refused)
 	}
-	if e.waited = c.waited; c.lane != nil {
+	if c.lane != nil {
 		e.dialect = c.dialect()
 	}
-	if l := c.waited.lane; l != nil {
-		e.waited.limit = l.Label(c.waited.limit)
+	if w := c.waited; w != nil {
+		e.waited = *w
+		e.waited.limit = w.lane.Label(w.limit)
 	}
 	if c.started != 0 {
 		e.Elapsed = c.lane.Now().Sub(c.started)

@@ -96,16 +96,9 @@ func (c *call) hasWaited(began throttle.Instant, err error) (held *lane.Lane) {
 	n := &observerOf(held).counts
 	n.held.Add(1)
 	n.waited.Add(int64(stood))
-	c.waited.total += stood
-	c.waited.reason, c.waited.limit, c.waited.lane = reason, limit, held
-	return held
-}
-
-// kept returns what an attempt keeps of the call's waits; nil: there were none.
-func (c *call) kept() *waited {
-	if c.waited.reason == "" {
-		return nil
+	if c.waited != nil {
+		stood += c.waited.total
 	}
-	w := c.waited
-	return &w
+	c.waited = &waited{stood, reason, limit, held} // attempts keep the one before
+	return held
 }

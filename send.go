@@ -112,7 +112,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 func newAttempt(c *call) *attempt {
 	return &attempt{
 		caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, group: c.group,
-		observer: observerOf(c.lane), waited: c.kept(), number: int32(c.sent + 1), secure: c.req.URL.Scheme == "https",
+		observer: observerOf(c.lane), waited: c.waited, number: int32(c.sent + 1), secure: c.req.URL.Scheme == "https",
 	}
 }
 
