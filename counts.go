@@ -43,20 +43,18 @@ func (c *counts) read() Counts {
 	}
 }
 
-// countTurn counts a turn that has ended with err, also in the metrics. All lanes count a
-// departure, but the one that held it has counted it already. Otherwise the one that rejected or
-// held the call counts it. A caller that gives up at once counts only in the metrics.
-func (c *call) countTurn(held *lane.Lane, err error) {
-	if err == nil {
-		for _, l := range c.all() {
-			o := observerOf(l)
-			if l != held {
-				o.counts.admitted.Add(1)
-			}
-			o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), nil)
-		}
-		return
+// countDeparture counts, also in the metrics, a turn that has ended with a departure. The lane that
+// held it has counted it already.
+func (c *call) countDeparture(l *lane.Lane, o *observer, held bool) {
+	if !held {
+		o.counts.admitted.Add(1)
 	}
+	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), nil)
+}
+
+// countFailure counts a turn that has ended with err, also in the metrics: in the lane that
+// rejected or held the call. A caller that gives up at once counts only in the metrics.
+func (c *call) countFailure(err error) {
 	l := c.laneThat(c.heldIn(err))
 	o := observerOf(l)
 	if c.ctx.Err() == nil {

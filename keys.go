@@ -38,7 +38,7 @@ func (c *call) enter() error {
 		c.key = c.t.keyOf(c.req)
 		l, err := c.t.enter(c.key)
 		if err == nil {
-			c.add(l)
+			c.lane, c.entered[0], c.lanes = l, l, 1
 			c.turn.ID = c.arrived(l)
 		}
 		return err

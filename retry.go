@@ -13,15 +13,15 @@ import (
 	"github.com/weirgo/weir/shaping"
 )
 
+// plain reports whether an outcome is a success, about which no policy is asked.
+func (c *call) plain(resp *http.Response, err error, signal *headers.Signal) bool {
+	return err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled && (c.policy == nil || c.policy.CheckRetry == nil)
+}
+
 // decide says whether the request is sent again. The policy must want it, the budget must allow it,
 // and the lane must be able to let it go in time. All of that is checked before the response is
 // discarded.
 func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) backoff.Decision {
-	plain := err == nil && resp.StatusCode < http.StatusBadRequest && !signal.Throttled
-	if plain && (c.policy == nil || c.policy.CheckRetry == nil) {
-		c.verdict = ""
-		return backoff.Decision{}
-	}
 	c.sendOnce()
 	now := c.lane.Now()
 	d := c.policy.Next(backoff.Attempt{

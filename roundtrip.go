@@ -63,6 +63,10 @@ func (c *call) run() (*http.Response, error) {
 		}
 		var signal headers.Signal // of the answer
 		c.observe(resp, err, &signal)
+		if c.plain(resp, err, &signal) {
+			c.verdict = ""
+			return c.finish(resp, nil)
+		}
 		decision := c.decide(resp, err, &signal)
 		if !decision.Retry {
 			return c.finish(resp, err)

@@ -102,6 +102,9 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	if body != nil {
 		out.Body = body
 	}
+	if c.t.Prepare == nil {
+		return out, a, nil
+	}
 	if err := c.prepare(out); err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +121,7 @@ func newAttempt(c *call) *attempt {
 
 // prepare lets the user change the header and the URL of the request to be sent.
 func (c *call) prepare(out *http.Request) error {
-	if c.t.Prepare == nil || !c.t.PrepareRedirects && strayed(c.req) {
+	if !c.t.PrepareRedirects && strayed(c.req) {
 		return nil
 	}
 	u := *c.req.URL
@@ -136,7 +139,7 @@ func (c *call) prepare(out *http.Request) error {
 // long. If they do not, the call gives them back and waits once more. Prepare is
 // not called again, because it might always take that long.
 func (c *call) inTime(a *attempt) error {
-	if c.t.Prepare == nil || !c.late() {
+	if !c.late() {
 		return nil
 	}
 	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare's time is no wait in line

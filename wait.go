@@ -20,13 +20,20 @@ func (c *call) wait() error {
 	}
 	began := c.waits()
 	err := c.turnCome()
-	c.countTurn(c.hasWaited(began, err), err)
+	held := c.hasWaited(began, err)
+	if err != nil {
+		c.countFailure(err)
+	}
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
 	if first {
 		c.arrive()
 	}
 	for _, l := range c.all() {
-		observerOf(l).watch.look(c, l, err)
+		o := observerOf(l)
+		if err == nil {
+			c.countDeparture(l, o, l == held)
+		}
+		o.watch.look(c, l, err)
 		if first && l.Shadow != nil {
 			c.countShadow(l, err)
 		}

@@ -160,12 +160,14 @@ func (r *reader) zeroQuota() bool {
 // cannot be one, a caller who is not interested in quotas need not call Parse.
 // A nil Dialect is the generic one.
 func (d *Dialect) CanRefuse(status int) bool {
-	if status >= http.StatusBadRequest {
-		return true
-	}
-	return d != nil && (d.BodyOfSuccess || slices.Contains(d.Refuses, status) ||
+	return status >= http.StatusBadRequest || d != nil && d.refuses(status)
+}
+
+// refuses reports whether the dialect has a refusal under a status that is no error.
+func (d *Dialect) refuses(status int) bool {
+	return d.BodyOfSuccess || slices.Contains(d.Refuses, status) ||
 		slices.Contains(d.RefusesWithWait, status) || slices.Contains(d.RefusesByQuota, status) ||
-		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Fact == FactRefusal }))
+		slices.ContainsFunc(d.Fields, func(f Field) bool { return f.Fact == FactRefusal })
 }
 
 // DialectOf returns the dialect in which [Parse] reads the response to a
