@@ -41,6 +41,9 @@ func (t *Transport) limitsFor(key string) (limits []throttle.Limit) {
 	if limits = t.ownLimits(t.applied.plan.Load(), key); len(limits) == 0 {
 		limits = *t.limits.Load()
 	}
+	if slices.ContainsFunc(limits, ofOtherUnit) {
+		t.units.Store(true)
+	}
 	return limits
 }
 
@@ -51,17 +54,14 @@ func (c *call) warnOfUnits(limits []throttle.Limit, byUnit map[string]int) {
 		return
 	}
 	for i := range limits {
-		unit := limits[i].Unit
-		if unit == "" || unit == "requests" {
+		if !ofOtherUnit(limits[i]) {
 			continue
 		}
-		if _, stated := byUnit[unit]; !stated && c.t.warned.CompareAndSwap(false, true) {
+		if _, stated := byUnit[limits[i].Unit]; !stated && c.t.warned.CompareAndSwap(false, true) {
 			c.t.logger().Warn("weir: a limit counts another unit than requests, and Cost is nil: each request costs one of it, unless WithCost, WithCostOf or Track says otherwise", "limit", limits[i].String())
 		}
 	}
 }
 
-// unpriced reports whether a limit counts another unit than requests, and Cost is nil.
-func (t *Transport) unpriced(l throttle.Limit) bool {
-	return t.Cost == nil && l.Unit != "" && l.Unit != "requests"
-}
+// ofOtherUnit reports whether a limit counts another unit than requests.
+func ofOtherUnit(l throttle.Limit) bool { return l.Unit != "" && l.Unit != "requests" }

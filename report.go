@@ -71,15 +71,6 @@ type waited struct {
 	lane   *lane.Lane // that held it; nil: it has not waited
 }
 
-// waits returns when a wait of the call begins. It is zero for the first one, which begins
-// when the turn arrives: that needs no clock.
-func (c *call) waits() (began throttle.Instant) {
-	if c.turn.Arrived() == 0 {
-		return 0
-	}
-	return c.lane.Now()
-}
-
 // hasWaited adds a wait that has ended with err, and returns the lane that held it; nil: none
 // did. It began at an instant; zero: when the turn arrived.
 func (c *call) hasWaited(began throttle.Instant, err error) (held *lane.Lane) {

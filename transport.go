@@ -260,7 +260,8 @@ type Transport struct {
 	metering sync.Once
 	metrics  *telemetry.Metrics               // nil: not collected; made before the first lane
 	rawKey   atomic.Bool                      // one was reported
-	warned   atomic.Bool                      // of a unit without a Cost
+	units    atomic.Bool                      // some limit counts another unit than requests
+	warned   atomic.Bool                      // of such a unit without a Cost
 	priced   atomic.Bool                      // a context has stated costs by unit
 	limits   atomic.Pointer[[]throttle.Limit] // as they are now
 

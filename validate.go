@@ -83,7 +83,7 @@ func (t *Transport) wrongLimits() (faults []fault) {
 			if strings.ContainsAny(l.Unit, " \t") {
 				faults = append(faults, fault{field, fmt.Errorf("unit %q has a space", l.Unit), ": "})
 			}
-			if t.unpriced(l) {
+			if t.Cost == nil && ofOtherUnit(l) {
 				faults = append(faults, fault{field, fmt.Errorf("unit %q without a Cost: a request costs one", l.Unit), ": "})
 			}
 		}

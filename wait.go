@@ -12,13 +12,16 @@ import (
 // wait waits for the call's turn.
 func (c *call) wait() error {
 	first := c.turn.Arrived() == 0
+	var began throttle.Instant // zero: when the turn arrives, which needs no clock
+	if !first {
+		began = c.lane.Now()
+	}
 	if c.longest = c.options.maxWait; c.longest == 0 {
 		c.longest = c.t.Line.MaxWait
 	}
 	if c.longest > 0 {
 		c.began = c.lane.Now()
 	}
-	began := c.waits()
 	err := c.turnCome()
 	held := c.hasWaited(began, err)
 	if err != nil {
@@ -165,7 +168,9 @@ func (c *call) countShadow(l *lane.Lane, err error) {
 func (c *call) price() (err error) {
 	c.turn.N = max(c.options.cost, 1)
 	if c.group == nil && c.t.Cost == nil && c.options == &noOptions { // nothing is stated
-		c.warnOfUnits(c.lane.Limits(), nil)
+		if c.t.units.Load() {
+			c.warnOfUnits(c.lane.Limits(), nil)
+		}
 		return nil
 	}
 	if c.turn.Each, err = c.eachCost(); err != nil {
