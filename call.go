@@ -35,7 +35,6 @@ type call struct {
 	began   throttle.Instant // of the last wait, if longest counts
 	waited  *waited          // in line, in all waits; never changed; nil: it has not waited
 
-	started    throttle.Instant // arrival in the first lane; zero: not yet
 	sent       int              // attempts
 	throttled  int              // attempts that were refused
 	refusedAt  throttle.Instant // when the first of them was refused; zero: none was
@@ -82,8 +81,8 @@ func (c *call) fail(err error) error {
 		e.waited = *w
 		e.waited.limit = w.lane.Label(w.limit)
 	}
-	if c.started != 0 {
-		e.Elapsed = c.lane.Now().Sub(c.started)
+	if arrived := c.turn.Arrived(); arrived != 0 {
+		e.Elapsed = c.lane.Now().Sub(arrived)
 	}
 	return e
 }

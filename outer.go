@@ -162,9 +162,6 @@ func tryOf(h http.Header) int {
 
 // recognise removes the expected try, if the call looks like it.
 func (c *call) recognise() {
-	if c.t.outer.until.Load() == 0 { // no expected try: the whole cost for most calls
-		return
-	}
 	if !never(c.policy) && tryOf(c.req.Header) == 0 {
 		c.expected = c.t.outer.take(c.req)
 	}

@@ -27,7 +27,7 @@ func (c *call) decide(resp *http.Response, err error, signal *headers.Signal) ba
 	d := c.policy.Next(backoff.Attempt{
 		Number:     c.sent,
 		Throttled:  c.throttled,
-		Elapsed:    now.Sub(c.started),
+		Elapsed:    now.Sub(c.turn.Arrived()),
 		TimeLeft:   c.timeLeft(),
 		MaxPause:   c.t.maxPause(),
 		Request:    c.req,

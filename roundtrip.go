@@ -28,7 +28,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // body.
 func (c *call) begin() error {
 	t, req := c.t, c.req
-	c.recognise()
+	if t.outer.until.Load() != 0 { // some try is expected
+		c.recognise()
+	}
 	if req.Body != nil && req.Body != http.NoBody {
 		c.sendOnce() // then nothing is kept of the body
 		c.body = new(replay.Body)

@@ -28,8 +28,8 @@ func (c *call) wait() error {
 		c.countFailure(err)
 	}
 	c.turn.MaxWait = c.options.maxWait // of the next wait, which is asked about before it begins
-	if first {
-		c.arrive()
+	if arrived := c.turn.Arrived(); first && arrived != 0 {
+		c.lane.Budget.Deposit(time.Duration(arrived))
 	}
 	for _, l := range c.all() {
 		o := observerOf(l)
@@ -45,18 +45,6 @@ func (c *call) wait() error {
 		return c.fail(err)
 	}
 	return nil
-}
-
-// arrive takes note of the call's first wait, which has ended.
-func (c *call) arrive() {
-	arrived := c.turn.Arrived()
-	if arrived == 0 {
-		return
-	}
-	if c.started == 0 {
-		c.started = arrived
-	}
-	c.lane.Budget.Deposit(time.Duration(arrived))
 }
 
 // turnCome waits for the call's lanes and for the sub-lanes that concern it, together. If a
