@@ -49,9 +49,11 @@ func (q *Queue) sendAway(w *waiter, err error) {
 func (q *Queue) wake() {
 	q.lock()
 	defer q.unlock()
-	q.rings = 0
 	q.readTolerance()
-	q.advance(q.Now())
+	if q.line.count > 0 { // else it was settled when the last one left
+		q.rings = 0
+		q.advance(q.Now())
+	}
 }
 
 // advance lets callers depart that can depart now, rejects those whose wait is certain to end too
