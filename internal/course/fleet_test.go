@@ -8,6 +8,7 @@ import (
 	"github.com/weirgo/weir/internal/store"
 
 	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/throttle"
 )
@@ -175,6 +176,30 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 	}
 	if again := r.Propose(view); again.Reading != (store.Reading{}) || again.Landed != 0 {
 		t.Errorf("the fleet proposes %+v and %d that landed a second time", again.Reading, again.Landed)
+	}
+}
+
+// A call that departed gives its permit back, because its caller has left. The number of departures
+// may have been sent, so the store counts the call as landed, and as one that spent nothing. Otherwise readings
+// would set a ceiling that is too low.
+func TestFleetTakesBackADeparture(t *testing.T) {
+	limiter, err := throttle.Local{}.Limiter("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := course.NewCourse(learn.Setting{}, nil)
+	c.Share(new(deaf), true)
+	g, r := gate.NewGate(limiter, c, nil, time.Hour), throttle.Request{N: 1, ID: 1}
+	granted, err := g.Take(dawn, r)
+	if err != nil || granted.At > dawn {
+		t.Fatalf("%+v, %v", granted, err)
+	}
+	if sent := c.Propose(store.FleetState{Now: dawn, Replicas: 2}); sent.Uncounted != 1 || sent.Landed != 0 {
+		t.Errorf("%d departed and %d landed, want 1 and 0", sent.Uncounted, sent.Landed)
+	}
+	g.Refund(dawn, granted, r)
+	if sent := c.Propose(store.FleetState{Now: dawn, Ordinal: 1, Replicas: 2}); sent.Uncounted != 0 || sent.Landed != 1 || sent.Refused != 1 {
+		t.Errorf("%d departed, %d landed and %d spent nothing, want 0, 1 and 1", sent.Uncounted, sent.Landed, sent.Refused)
 	}
 }
 

@@ -126,6 +126,9 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 // Leave implements the veto of a gate.
 func (c *Course) Leave(t flight.Turn) {
 	c.flights.Answered()
+	if c.fleet != nil && t.Call != nil && t.Call.Seen != 0 && t.Call.Given == 0 {
+		c.fleet.recall()
+	}
 	if c.pace != nil && t.Call != nil && t.Call.Seen != 0 {
 		c.pace.Refund(t.Now, t.Grant, throttle.Request{N: 1, Since: t.Since})
 	}
