@@ -283,3 +283,15 @@ func (t *Ceiling) binds(s *State) bool {
 // fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
 // gives back what was spent once, and stands still again.
 func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }
+
+// brims reports whether the reading of f shows a believed quota that is full: the rate that refusals
+// taught is too low for it.
+func (s *State) brims(f *Fact) bool {
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if t.Last.Ordinal == f.Ordinal && !t.flying() && t.binds(s) && t.full(f, t.V-float64(f.Ordinal)) {
+			return true
+		}
+	}
+	return false
+}

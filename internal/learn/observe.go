@@ -111,17 +111,18 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 			s.Before.Rate = 0
 		}
 	case s.W > 0 && s.Slack > slack && s.R >= 1.1*s.pace(f): // there is no need to look for more
+	case s.Setting.Shared && s.brims(f):
+		s.grow(f, unspent)
 	case !s.Plan(now, f.Granted).Bounded: // otherwise reported quotas set the pace, and not what refusals taught
-		s.grow(f)
+		s.grow(f, 0)
 	}
 }
 
-// grow raises the rate for a call that was served while a caller waited.
-func (s *State) grow(f *Fact) {
-	least := 0.0
+// grow raises the rate for a call that was served while a caller waited, by a step at least.
+func (s *State) grow(f *Fact, least float64) {
 	if !s.off(Others) {
-		restored := false
-		if least, restored = s.Before.raise(f, &s.Search); restored {
+		step, restored := s.Before.raise(f, &s.Search)
+		if least = max(least, step); restored {
 			s.restart(Mark{f.Ordinal, f.Departed})
 		}
 	}

@@ -15,6 +15,8 @@ const (
 	fewRise      = 16   // least rise of the level in a measurement, in permits
 	orderly      = 8    // a reading is usually better by this factor than its bounds, which allow for calls that overtake each other
 	wayAbove     = 1.15 // of the departure rate at a full level: bound of the slope
+	unmeasured   = 1.5  // the same where processes share the lane, until the slope is measured. TestSmallBucketOfManyProcessesProgresses
+	unspent      = 0.2  // least rise of the logarithm of the search's rate for an answer at a full level
 )
 
 // Rising is how fast a level rises.
@@ -110,7 +112,11 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error
 		return
 	}
-	t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+	most := min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying))))
+	if s.Setting.Shared && t.Found == 0 && t.Cut == 0 { // permits are dated ahead, so the pace follows a round of all processes later
+		most = unmeasured * pace
+	}
+	t.Slope = max(t.Slope, most)
 	t.Blur = t.Slope
 }
 

@@ -31,7 +31,7 @@ func TestShareIsSearchedAnewAfterRefusals(t *testing.T) {
 		s.again()
 		for n := range int64(160) {
 			f := Fact{Ordinal: n, Waited: true, Departed: throttle.Instant(n * 12e6)}
-			s.grow(&f)
+			s.grow(&f, 0)
 		}
 		s.missed()
 	}
