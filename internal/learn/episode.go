@@ -18,6 +18,7 @@ type Refusals struct {
 	RefR    float64          // rate in force at it
 	End     Mark             // the call whose service ended the last episode; at first, the first departure
 	Refused int              // calls refused since End
+	Empty   bool             // the first refused answer reported that nothing was left
 }
 
 // asks notes until when a refusal asks to wait. A time in whole seconds was rounded up.
@@ -90,6 +91,8 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	s.missed()
 	rate = min(rate, s.ceiling())
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, max(rate, 1e-6)
+	left, ok := Left(f.Quotas)
+	s.Empty = ok && left < 1
 	s.Asked, s.Gap = Mark{}, 0 // the first probe is quick
 	s.Probing = s.W == 0 || s.U > narrow || s.Mode == Trial
 	s.Search.refused()
