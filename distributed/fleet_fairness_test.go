@@ -28,9 +28,9 @@ func TestAGreedyReplicaGetsItsShare(t *testing.T) {
 	f := newUnequalFleet(t, 1.4)
 	f.pass(time.Second) // until the others have lines
 	// The index is 0.99 or more on an idle machine; shares by demand would give 0.17. A busy
-	// machine delays replicas, so they get three windows.
+	// machine delays replicas, so they get six windows.
 	var shares []float64
-	for range 3 {
+	for range 6 {
 		from := now()
 		f.pass(4 * time.Second)
 		shares = f.shares(from, now())

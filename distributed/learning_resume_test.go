@@ -64,8 +64,8 @@ func TestAFreshProcessOpensALaneOverSockets(t *testing.T) {
 		store.FirstDeadline, store.Deadline, store.MaxDeadline = patience, patience, patience // a busy machine loses no store
 		return shares(store, base, c.limits), store
 	})
-	if took > 2*time.Second {
-		t.Errorf("the waiting call departed after %v, want 2 s at most", took)
+	if took > 10*time.Second { // of a pause of ten minutes
+		t.Errorf("the waiting call departed after %v, want 10 s at most", took)
 	}
 }
 
