@@ -96,7 +96,7 @@ func ExampleFault() {
 	}}
 	server := httptest.NewServer(vendor)
 	defer server.Close()
-	client := http.Client{Timeout: 100 * time.Millisecond}
+	client := http.Client{Timeout: time.Second}
 	for range 6 {
 		if resp, err := client.Get(server.URL); err == nil {
 			resp.Body.Close()

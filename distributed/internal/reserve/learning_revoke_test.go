@@ -20,7 +20,7 @@ import (
 // limits too, though the call that revokes it grants nothing.
 func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 	c := newTeam(t)
-	slow := store.Pacing{Counted: true, Interval: 500 * time.Millisecond}
+	slow := store.Pacing{Counted: true, Interval: 5 * time.Second}
 	all := make([]*member, 4)
 	for i := range all {
 		all[i] = c.join(slow, throttle.TokenBucket(1000, time.Second, 5))
@@ -59,7 +59,7 @@ func TestWhatIsRevokedIsFreeOfEachLimit(t *testing.T) {
 			after++
 		}
 	}
-	if took := time.Since(revoked); took > time.Second {
+	if took := time.Since(revoked); took > 4*time.Second {
 		t.Errorf("the second departure after the pace was revoked came %v later, want a few ms", took)
 	}
 }
@@ -95,7 +95,7 @@ func TestAFastPaceOwesLittleForASlowOne(t *testing.T) {
 	asked := time.Now()
 	all[4].send("fast")
 	all[4].call(t)
-	if took := time.Since(asked); took > time.Second {
+	if took := time.Since(asked); took > 4*time.Second {
 		t.Errorf("the next departure after the pace became fast came %v later, want 0.1 s", took)
 	}
 }

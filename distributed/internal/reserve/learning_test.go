@@ -126,9 +126,9 @@ func (m *member) call(t *testing.T) int64 {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 5 s: %s", what)
+			t.Fatalf("not within 30 s: %s", what)
 		}
 	}
 }

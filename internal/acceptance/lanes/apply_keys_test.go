@@ -165,10 +165,14 @@ func TestApplyInTheMiddleOfTrafficWithKeys(t *testing.T) {
 		change(i)
 	}
 	change(0)
-	before := len(r.Vendor.Arrivals())
-	time.Sleep(time.Second)
-	if n := len(r.Vendor.Arrivals()) - before; n < 60 {
-		t.Errorf("%d calls in the second after the changes, want a fifth of 300 at least", n)
+	after := 0
+	for second := 0; second < 5 && after < 60; second++ { // a busy machine voids permits
+		before := len(r.Vendor.Arrivals())
+		time.Sleep(time.Second)
+		after = len(r.Vendor.Arrivals()) - before
+	}
+	if after < 60 {
+		t.Errorf("%d calls in the fifth second after the changes, want a fifth of 300 at least", after)
 	}
 	close(stop)
 	wg.Wait()

@@ -75,7 +75,7 @@ func TestSearchDelaysNoOtherCallOverSockets(t *testing.T) {
 	r := harness.SocketRig(t, &testserver.Vendor{}, &weir.Transport{
 		Keys: fromHeader,
 		LimitsFor: limitsOf(map[string]throttle.Limit{
-			"search": throttle.LeakyBucket(2, time.Second),
+			"search": throttle.LeakyBucket(1, time.Second),
 			"core":   throttle.TokenBucket(500, time.Second, 100),
 		}),
 	})
@@ -93,8 +93,8 @@ func TestSearchDelaysNoOtherCallOverSockets(t *testing.T) {
 	if last, third := core[len(core)-1].At, search[2].At; last > third {
 		t.Errorf("the last of %d core calls arrived at %v, after the third search at %v", len(core), last, third)
 	}
-	if d := search[3].At - search[0].At; d < time.Second { // a busy machine may delay the first one
-		t.Errorf("four searches arrived within %v, want 1.5 s", d)
+	if d := search[3].At - search[0].At; d < 2*time.Second { // a busy machine may delay the first one
+		t.Errorf("four searches arrived within %v, want 3 s", d)
 	}
 }
 

