@@ -3,6 +3,7 @@ package learning_test
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -91,8 +92,7 @@ func TestTokensThatAreLeftBoundCallsAfterReload(t *testing.T) {
 	})
 }
 
-// The same over real sockets in real time: 2.3 s on an idle machine. A busy one voids permits, and
-// its calls overtake each other by more.
+// The same over real sockets in real time: 2.3 s on an idle machine.
 func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 	for name, limits := range map[string][]testserver.Limit{
 		"tokens":              {testserver.TokenBucket(200_000, time.Second, 40_000)},
@@ -100,11 +100,7 @@ func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wall, refused := pricedRig(t, testserver.Listen, modelVendor(limits...), 1).DrainTokens(500)
-			t.Logf("%.2f of the ideal time, %d refused", wall, refused)
-			if wall > 8 || refused > 100 {
-				t.Errorf("%.2f of the ideal time, %d refused, want 8 and 100 at most", wall, refused)
-			}
+			drainInRealTime(t, limits, 500, 20)
 		})
 	}
 }
@@ -112,12 +108,21 @@ func TestTokensThatAreLeftBoundCallsInRealTime(t *testing.T) {
 // A slow quota of tokens spaces its calls wider than a permit may be late.
 func TestSlowTokensArePacedInRealTime(t *testing.T) {
 	t.Parallel()
-	vendor := modelVendor(testserver.TokenBucket(20_000, time.Second, 10_000))
-	wall, refused := pricedRig(t, testserver.Listen, vendor, 1).DrainTokens(60)
-	t.Logf("%.2f of the ideal time, %d refused", wall, refused)
-	if wall > 8 || refused > 12 {
-		t.Errorf("%.2f of the ideal time, %d refused, want 8 and 12 at most", wall, refused)
+	drainInRealTime(t, []testserver.Limit{testserver.TokenBucket(20_000, time.Second, 10_000)}, 60, 4)
+}
+
+// drainInRealTime requires in one of four times that calls take eight times as long as the ideal at
+// most, and few are refused. A busy machine voids permits, and its calls overtake each other.
+func drainInRealTime(t *testing.T, limits []testserver.Limit, calls, most int) {
+	t.Helper()
+	for range 4 {
+		wall, refused := pricedRig(t, testserver.Listen, modelVendor(slices.Clone(limits)...), 1).DrainTokens(calls)
+		t.Logf("%.2f of the ideal time, %d refused", wall, refused)
+		if wall <= 8 && refused <= most {
+			return
+		}
 	}
+	t.Errorf("want 8 times the ideal time at most, and %d refused", most)
 }
 
 // Calls that cost the whole quota empty it repeatedly, so that its rate is hard to measure. A wrong
