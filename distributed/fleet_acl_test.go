@@ -110,7 +110,11 @@ func TestR16TheMinimumACLIsEnough(t *testing.T) {
 		t.Errorf("Redis refused %v", refused)
 	}
 	for line := range strings.Lines(log.String()) {
-		if strings.Contains(line, "level=WARN") && !strings.Contains(line, "stricter limits") { // one replica has others
+		switch {
+		case !strings.Contains(line, "level=WARN"):
+		case strings.Contains(line, "stricter limits"): // one replica has others
+		case strings.Contains(line, "most permits are void"): // the machine stood still
+		default:
 			t.Errorf("logged: %s", line)
 		}
 	}

@@ -80,10 +80,8 @@ func TestFrozenReplicasWasteLittle(t *testing.T) {
 			f.pass(3 * time.Second)
 			to := now()
 			got := float64(f.journal.count(from, to)) / to.Sub(from).Seconds()
-			t.Logf("%.1f departures per second of 100", got)
-			if got == 0 { // on an idle machine, 95 and more
-				t.Error("no departures")
-			}
+			t.Logf("%.1f departures per second of 100, 95 and more on an idle machine", got)
+			await(t, "a departure", func() bool { return f.journal.count(from, now()) > 0 })
 			for _, thaw := range thaws {
 				thaw()
 			}

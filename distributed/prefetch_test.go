@@ -244,10 +244,7 @@ func TestPrefetchOverRedis(t *testing.T) {
 	for _, s := range f.states() {
 		calls += s.Calls
 	}
-	left := len(f.journal.all())
-	t.Logf("%d departures with %d calls", left, calls)
-	if left < 200 {
-		t.Errorf("%d departed, want about 1,400", left)
-	}
+	t.Logf("%d departures with %d calls, about 1,400 on an idle machine", len(f.journal.all()), calls)
+	await(t, "200 departures", func() bool { return len(f.journal.all()) >= 200 })
 	f.judge()
 }
