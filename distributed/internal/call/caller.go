@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -173,10 +174,10 @@ func (c *Caller) depart(self Lane) (began time.Time, deadline time.Duration, don
 // run runs a script once, in the time left of a call that began then.
 func (c *Caller) run(p script.Program, words []any, began time.Time, longest time.Duration) (v any, o Outcome) {
 	sent := time.Now()
-	ctx := c.Node.Deadline(began.Add(longest), longest-sent.Sub(began))
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(longest))
+	defer cancel()
 	v, err := c.Link.Client.Run(ctx, p.Hash, p.Source, words)
 	o = Outcome{began: began, longest: longest, Read: time.Now(), Err: err, Cause: conn.CauseOf(err)}
-	c.Node.Done(ctx, err)
 	o.Took = o.Read.Sub(sent)
 	o.stalled = stoodStill(o.Cause, o.Read.Sub(began), longest)
 	return v, o

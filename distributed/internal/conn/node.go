@@ -2,7 +2,6 @@ package conn
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"time"
 
@@ -17,10 +16,9 @@ import (
 type Node struct {
 	Addr string // "": the only one, or one that is not known yet
 
-	breakFor  time.Duration
-	calling   *sync.WaitGroup // of all calls of the store
-	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
-	deadlines sync.Pool // of calls that were answered
+	breakFor time.Duration
+	calling  *sync.WaitGroup // of all calls of the store
+	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	mu        sync.Mutex // the innermost: nothing else is locked while it is held
 	room      int        // calls that may begin
@@ -108,7 +106,6 @@ func (n *Node) owe(debts []Caller) {
 // carryOn runs a call that has room, and the calls that follow it.
 func (n *Node) carryOn(c Caller, reports bool) {
 	n.calling.Go(func() {
-		growStack()
 		for c != nil {
 			c.Call()
 			c, reports = n.next(reports)
@@ -139,19 +136,6 @@ func (n *Node) Run(c Caller) {
 	}()
 	c.Call()
 }
-
-// growStack grows a goroutine's stack to what a call needs, while it is empty. Otherwise it grows
-// twice on the way to the socket, and all frames are copied: a fifth of the cost of a call's
-// goroutine.
-//
-//go:noinline
-func growStack() {
-	var room [callStack]byte
-	runtime.KeepAlive(&room)
-}
-
-// callStack is more than the frames of a call take, in bytes.
-const callStack = 6 << 10
 
 // next returns the caller whose call follows one that has ended, and whether it only reports. If no
 // call follows, the room is released.
