@@ -47,7 +47,6 @@ func (r *Reply) Count() (n int64) {
 // A LimitReply is the state of a limit in force. Buckets have owed, unit, den and burst, the
 // others hand, used and permits.
 type LimitReply struct {
-	whole      bool
 	owedMicros int64 // until the bucket is whole, and
 	owedFrac   int64 // the fraction of a µs, in 1/den
 	unit, den  int64 // unit/den µs from permit to permit
@@ -77,7 +76,7 @@ func (t LimitReply) Intervals(d time.Duration) float64 {
 const (
 	replyHeader = 10
 	permitWords = 2
-	stateWords  = 6
+	stateWords  = 5
 
 	mostCallers = 100_000 // CALLERS of lane.lua
 
@@ -181,21 +180,14 @@ func decodeStates(words []int64, limits int) ([]LimitReply, error) {
 	states := make([]LimitReply, limits)
 	for i := range states {
 		w := words[i*stateWords : (i+1)*stateWords]
-		whole, unit, den, burst := w[0], w[3], w[4], w[5]
-		bucket := den > 0
-		sense := whole >= 0 && whole <= 1 && w[2] >= 0 && unit >= 0 && den >= 0
-		if bucket {
-			sense = sense && w[1] >= 0 && w[2] < den && unit > 0 && burst > 0
-		} else {
-			sense = sense && burst == 0
-		}
-		if !sense {
+		unit, den, burst := w[2], w[3], w[4]
+		switch {
+		case den > 0 && w[0] >= 0 && w[1] >= 0 && w[1] < den && unit > 0 && burst > 0:
+			states[i] = LimitReply{owedMicros: w[0], owedFrac: w[1], unit: unit, den: den, Burst: burst}
+		case den == 0 && w[1] >= 0 && unit >= 0 && burst == 0:
+			states[i] = LimitReply{Hand: w[0], Used: w[1], Permits: unit}
+		default:
 			return nil, senseless("a state of %d", w)
-		}
-		if bucket {
-			states[i] = LimitReply{whole: whole == 1, owedMicros: w[1], owedFrac: w[2], unit: unit, den: den, Burst: burst}
-		} else {
-			states[i] = LimitReply{whole: whole == 1, Hand: w[1], Used: w[2], Permits: unit}
 		}
 	}
 	return states, nil

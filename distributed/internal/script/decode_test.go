@@ -32,14 +32,10 @@ func rewrite(r Reply) []any {
 	}
 	list = append(list, words(r.Next...)...)
 	for _, l := range r.Limits {
-		whole := int64(0)
-		if l.whole {
-			whole = 1
-		}
 		if l.den > 0 {
-			list = append(list, whole, l.owedMicros, l.owedFrac, l.unit, l.den, l.Burst)
+			list = append(list, l.owedMicros, l.owedFrac, l.unit, l.den, l.Burst)
 		} else {
-			list = append(list, whole, l.Hand, l.Used, l.Permits, int64(0), int64(0))
+			list = append(list, l.Hand, l.Used, l.Permits, int64(0), int64(0))
 		}
 	}
 	return list
@@ -51,7 +47,7 @@ func TestDecodeReadsEveryField(t *testing.T) {
 		Permits: []Granted{{10, 11}, {12, 13}},
 		Next:    []int64{14, 15},
 		Limits: []LimitReply{
-			{whole: true, owedMicros: 16, owedFrac: 17, unit: 18, den: 19, Burst: 20},
+			{owedMicros: 16, owedFrac: 17, unit: 18, den: 19, Burst: 20},
 			{Hand: -21, Used: 22, Permits: 23},
 		},
 	}
@@ -63,7 +59,7 @@ func TestDecodeReadsEveryField(t *testing.T) {
 
 func TestDecodeRefusesWhatTheScriptNeverWrites(t *testing.T) {
 	valid := func() []any {
-		return words(1, 2, 0, 4, 0, 1, 7, 0, 0, 1, 10, 1, 0, 0, 0, 0, 1, 1, 1)
+		return words(1, 2, 0, 4, 0, 1, 7, 0, 0, 1, 10, 1, 0, 0, 0, 1, 1, 1)
 	}
 	if _, err := decode(valid(), 1, true); err != nil {
 		t.Fatal(err)
@@ -95,13 +91,12 @@ func TestDecodeRefusesWhatTheScriptNeverWrites(t *testing.T) {
 		{"no permits at an instant", with(11, int64(0))},
 		{"more permits than an int holds", with(11, int64(math.MaxInt32)+1)},
 		{"a next permit before time began", with(12, int64(-1))},
-		{"a state neither whole nor not", with(13, int64(2))},
-		{"a negative debt of a bucket", with(14, int64(-1))},
-		{"a fraction beyond one", with(15, int64(1))},
-		{"an interval of nothing", with(16, int64(0))},
-		{"a bucket of no burst", with(18, int64(0))},
-		{"a window with a burst", with(17, int64(0))},
-		{"one number short", valid()[:18]},
+		{"a negative debt of a bucket", with(13, int64(-1))},
+		{"a fraction beyond one", with(14, int64(1))},
+		{"an interval of nothing", with(15, int64(0))},
+		{"a bucket of no burst", with(17, int64(0))},
+		{"a window with a burst", with(16, int64(0))},
+		{"one number short", valid()[:17]},
 		{"one number more", append(valid(), int64(0))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,8 +116,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(limits, state, raw)
 	}
-	seed(1, true, 1, 2, 0, 4, 0, 1, 7, 0, 0, 1, 10, 1, 0, 0, 0, 0, 1, 1, 1)
-	seed(2, true, 1, 2, 0, 4, 0, 1, 7, 7, 99, 2, 10, 1, 12, 3, 5, 6, 1, 0, 0, 1, 1, 1, 0, -3, 4, 5, 0, 0)
+	seed(1, true, 1, 2, 0, 4, 0, 1, 7, 0, 0, 1, 10, 1, 0, 0, 0, 1, 1, 1)
+	seed(2, true, 1, 2, 0, 4, 0, 1, 7, 7, 99, 2, 10, 1, 12, 3, 5, 6, 0, 0, 1, 1, 1, -3, 4, 5, 0, 0)
 	seed(0, false, 1, 2, 0, 4, 0, 1, 7, 0, 0, 0)
 	seed(0, false, 1, 2, 0, 4, 0, 1, 7, 0, 0, math.MaxInt64)
 	f.Fuzz(func(t *testing.T, limits uint8, state bool, raw []byte) {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -179,10 +180,7 @@ type encodedLimit struct {
 func (e *encodedLimit) Slow() bool { return !e.Windows() && e.unit/e.den > 1_000_000 }
 
 // Windows reports whether it counts in windows. The others are buckets.
-func (e *encodedLimit) Windows() bool {
-	_, windows := algorithmWord(e.limit.Algorithm)
-	return windows
-}
+func (e *encodedLimit) Windows() bool { return windows(e.limit.Algorithm) }
 
 // The script counts in the doubles of Lua, which are exact to 2^53, so that numbers are kept below
 // a quarter of that. A bucket owes at most four years, and a window lasts half of that: an instant
@@ -213,7 +211,7 @@ func EncodeLimits(limits []throttle.Limit) (*EncodedLimits, error) {
 
 func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	l = l.Enforced()
-	word, windows := algorithmWord(l.Algorithm)
+	windows := windows(l.Algorithm)
 	per, burst := min(max(Micros(l.Per), 1), mostNumber-1), max(l.Burst, 1)
 	switch {
 	case windows && l.Per%time.Microsecond != 0:
@@ -233,31 +231,22 @@ func encodeLimit(l throttle.Limit) (encodedLimit, error) {
 	if !windows && !e.fits(int64(burst)) {
 		return encodedLimit{}, fmt.Errorf("burst %d takes longer than %v to earn", burst, mostOwed*time.Microsecond)
 	}
-	align := string(l.Align)
-	if align == "" {
-		align = "-"
-	}
+	align := cmp.Or(string(l.Align), "-")
 	if strings.Contains(align, "@") {
 		e.calendar = &calendar{limit: l}
 	}
-	e.claim = fmt.Sprintf("%s %d %d %d %d %d %s", word, l.Permits, per, unit, den, burst, align)
+	e.claim = fmt.Sprintf("%s %d %d %d %d %d %s", algorithms[l.Algorithm], l.Permits, per, unit, den, burst, align)
 	return e, nil
 }
 
-func algorithmWord(a throttle.Algorithm) (word string, windows bool) {
-	switch a {
-	case throttle.AlgorithmLeakyBucket:
-		return "l", false
-	case throttle.AlgorithmFixedWindow:
-		return "f", true
-	case throttle.AlgorithmSlidingLog:
-		return "g", true
-	case throttle.AlgorithmSlidingWindow:
-		return "s", true
-	default:
-		return "b", false
-	}
+// algorithms are the words by which claims name the algorithms.
+var algorithms = [...]string{
+	throttle.AlgorithmTokenBucket: "b", throttle.AlgorithmGCRA: "b", throttle.AlgorithmLeakyBucket: "l",
+	throttle.AlgorithmFixedWindow: "f", throttle.AlgorithmSlidingLog: "g", throttle.AlgorithmSlidingWindow: "s",
 }
+
+// windows reports whether an algorithm counts in windows.
+func windows(a throttle.Algorithm) bool { return strings.Contains("fgs", algorithms[a]) }
 
 func reduce(a, b int64) (int64, int64) {
 	x, y := a, b

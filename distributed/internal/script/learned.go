@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
@@ -112,7 +113,7 @@ type LearnedField struct {
 // readLearnedField returns the field of a lane.
 func readLearnedField(text string) (f LearnedField, ok bool) {
 	var n [16]int64
-	ok = readNumbers(text, n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
+	ok = readNumbers(strings.Fields(text), n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
 	return LearnedField{
 		text: text, From: n[0], To: n[1], ceiling: n[12],
 		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9], unbound: n[10], reserve: n[11]},

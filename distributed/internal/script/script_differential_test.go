@@ -75,8 +75,7 @@ func newTwin(seed int64) *twin {
 		h.limits = append(h.limits, h.limit())
 	}
 	for _, l := range h.limits {
-		_, windows := algorithmWord(l.Algorithm)
-		h.windows = h.windows || windows
+		h.windows = h.windows || windows(l.Algorithm)
 		if l.Algorithm == throttle.AlgorithmSlidingWindow && len(h.limits) > 1 {
 			h.exact = false // the other limits are charged at its estimated instants
 		}
@@ -93,9 +92,8 @@ func (h *twin) chance(percent int) bool { return h.random.IntN(100) < percent }
 
 func (h *twin) limit() throttle.Limit {
 	l := throttle.Limit{Algorithm: throttle.Algorithm(h.random.IntN(6)), Permits: 1 + h.random.IntN(12)}
-	_, windows := algorithmWord(l.Algorithm)
 	switch {
-	case windows:
+	case windows(l.Algorithm):
 		l.Per = []time.Duration{10 * time.Millisecond, time.Second, 7 * time.Second, time.Minute, 24 * time.Hour}[h.random.IntN(5)]
 		if l.Algorithm == throttle.AlgorithmFixedWindow && h.chance(30) {
 			l.Align = throttle.AlignFirstUse

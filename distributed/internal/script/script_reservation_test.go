@@ -221,7 +221,7 @@ func brokenBy(l throttle.Limit, i int, log []departure) string {
 	return ""
 }
 
-func bucket(l throttle.Limit) bool { _, windows := algorithmWord(l.Algorithm); return !windows }
+func bucket(l throttle.Limit) bool { return !windows(l.Algorithm) }
 
 func TestRunIsDatedAtTheRate(t *testing.T) {
 	b := newBench(t)

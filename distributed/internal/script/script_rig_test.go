@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -273,6 +274,16 @@ func (s *scripted) rename(from, to string) {
 
 func (s *scripted) Tolerance() time.Duration { return s.tolerance }
 
+// weighs reports whether a sliding window still counts permits that do not show in its state.
+func (s *scripted) weighs(now throttle.Instant, l throttle.Limit) bool {
+	text, _ := s.bench.do("HGET", s.lane, "="+l.Name).(string)
+	_, counts, _ := strings.Cut(text, ";")
+	var claimed, start, this, before int64
+	_, err := fmt.Sscan(counts, &claimed, &start, &this, &before)
+	sliding := err == nil && l.Algorithm == throttle.AlgorithmSlidingWindow
+	return sliding && (this > 0 && now < unwire(start).Add(2*l.Per) || before > 0 && now < unwire(start).Add(l.Per))
+}
+
 func (s *scripted) State(now throttle.Instant) throttle.State {
 	got := s.call(now, Request{State: true})
 	st := throttle.State{
@@ -281,7 +292,6 @@ func (s *scripted) State(now throttle.Instant) throttle.State {
 	}
 	for i, l := range s.limits {
 		state := got.Limits[i]
-		st.Whole = st.Whole && state.whole
 		one := throttle.LimitState{Limit: l, Next: max(unwire(got.Next[i]).Sub(now), 0)}
 		if state.den > 0 {
 			owed := (float64(state.owedMicros)*float64(state.den) + float64(state.owedFrac)) / float64(state.unit)
@@ -289,6 +299,7 @@ func (s *scripted) State(now throttle.Instant) throttle.State {
 		} else {
 			one.Headroom, one.Utilization = float64(state.Hand), float64(state.Used)/float64(l.Permits)
 		}
+		st.Whole = st.Whole && one.Utilization == 0 && !s.weighs(now, l)
 		st.Limits[i] = one
 	}
 	return st

@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "708cb31f65d80a3d1e0ab30d5de601afe040930a5de78f16a61f66ffcefc7aae"
+const scriptSum = "70d5ae710bfc3e334ab6e92fc744741887dbf077539077ff6ae3d2850ebdb0cf"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

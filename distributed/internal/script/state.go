@@ -69,8 +69,8 @@ func StateFields(all []string) []string {
 func ReadState(fields map[string]string, now time.Time) (s LaneState, err error) {
 	micros := now.UnixMicro()
 	var n [7]int64 // see readLane in lane.lua
-	if text := fields["lane"]; !readNumbers(firstWords(text, len(n)), n[:]) {
-		return s, senseless("a lane of %q", text)
+	if words := strings.Fields(fields["lane"]); len(words) < len(n) || !readNumbers(words[:len(n)], n[:]) {
+		return s, senseless("a lane of %q", fields["lane"])
 	}
 	s.Paused = time.Duration(max(n[2]-micros, 0)) * time.Microsecond
 	switch n[3] {
@@ -102,37 +102,26 @@ func ReadState(fields map[string]string, now time.Time) (s LaneState, err error)
 	return s, nil
 }
 
-// firstWords returns the first n words of a text.
-func firstWords(text string, n int) string {
-	words := strings.Fields(text)
-	return strings.Join(words[:min(n, len(words))], " ")
-}
-
 // readClaim returns the limit that a claim states: see encodeLimit.
 func readClaim(text string) (l throttle.Limit, ok bool) {
 	claim, _, _ := strings.Cut(text, ";")
 	words := strings.Fields(claim)
 	var n [5]int64
-	if len(words) != 7 || !readNumbers(strings.Join(words[1:6], " "), n[:]) {
+	if len(words) != 7 || !readNumbers(words[1:6], n[:]) {
 		return l, false
 	}
-	l = throttle.Limit{Permits: int(n[0]), Per: time.Duration(n[1]) * time.Microsecond}
-	for a := throttle.AlgorithmTokenBucket; ; a++ {
-		word, windows := algorithmWord(a)
-		if word == words[0] {
-			l.Algorithm = a
-			if a == throttle.AlgorithmTokenBucket {
-				l.Burst = int(n[4])
-			}
-			if windows && words[6] != "-" {
-				l.Align = throttle.Align(words[6])
-			}
-			return l, true
-		}
-		if a == throttle.AlgorithmGCRA {
-			return l, false
-		}
+	a := slices.Index(algorithms[:], words[0])
+	if a < 0 {
+		return l, false
 	}
+	l = throttle.Limit{Algorithm: throttle.Algorithm(a), Permits: int(n[0]), Per: time.Duration(n[1]) * time.Microsecond}
+	switch {
+	case l.Algorithm == throttle.AlgorithmTokenBucket:
+		l.Burst = int(n[4])
+	case windows(l.Algorithm) && words[6] != "-":
+		l.Align = throttle.Align(words[6])
+	}
+	return l, true
 }
 
 // ReadFlights returns how many slots for calls in flight are leased at an instant by the clock of
@@ -140,7 +129,7 @@ func readClaim(text string) (l throttle.Limit, ok bool) {
 func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
 	for _, text := range fields {
 		var n [9]int64 // see read in slots.lua
-		if !readNumbers(text, n[:]) || n[2] <= now.UnixMicro() || n[1] > MostSlots || n[3] > MostSlots {
+		if !readNumbers(strings.Fields(text), n[:]) || n[2] <= now.UnixMicro() || n[1] > MostSlots || n[3] > MostSlots {
 			continue
 		}
 		leased += int(n[3])

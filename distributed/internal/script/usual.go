@@ -107,16 +107,16 @@ type LaneField struct {
 // readLaneField returns the field of a lane in which no cost is settled.
 func readLaneField(text string) (f LaneField, ok bool) {
 	var n [9]int64 // the last two are not always there
-	ok = readNumbers(text, n[:7]) || readNumbers(text, n[:]) && n[7] == 0
+	words := strings.Fields(text)
+	ok = readNumbers(words, n[:7]) || readNumbers(words, n[:]) && n[7] == 0
 	return LaneField{
 		Text: text, generation: n[0], epoch: n[1], paused: n[2],
 		period: n[3], alive: max(n[4], n[5], 1), till: n[6], tuned: n[8],
 	}, ok
 }
 
-// readNumbers reads the numbers of a field. No number is negative.
-func readNumbers(text string, numbers []int64) bool {
-	words := strings.Fields(text)
+// readNumbers reads the words of a field as numbers. No number is negative.
+func readNumbers(words []string, numbers []int64) bool {
 	if len(words) != len(numbers) {
 		return false
 	}

@@ -31,7 +31,7 @@
 --   used()              permits that count now
 --   left(at)            whole permits at hand at an instant, negative: debt
 --   next(at)            when one permit could be spent by a caller that comes now
---   whole(), state()    its state in the reply
+--   state()             its state in the reply
 --
 -- In the lane's hash a rule is the field "=" and the limit's name: its claim, its
 -- state, its sections, with semicolons between.

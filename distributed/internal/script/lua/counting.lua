@@ -58,8 +58,6 @@ local function newCounting()
 
   function rule.next(c, at) return c:earliest(at, 2^53, 1, 0) end
 
-  function rule.whole(c) return c:used() == 0 and spacingOver(c.spacing, now) end
-
   function rule.state(c) return c:left(now), c:used(), c.permits, 0, 0 end
 
   return rule

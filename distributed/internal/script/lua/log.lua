@@ -148,15 +148,23 @@ local function makeLog()
     return max((divide(free, n)), 1)
   end
 
-  -- trim drops all but the last permits.
-  local function trim(g)
-    while g.kept > g.permits do
+  -- drop takes n permits off the first runs, and returns when the last of them left; nothing if
+  -- there are fewer.
+  local function drop(g, n)
+    local at
+    while n > 0 do
       local r = run(g, 1)
-      if not r then distrust(g.key) end
-      local drop = min(r.n, g.kept - g.permits)
-      g.gone, g.kept, r.n = r.at, g.kept - drop, r.n - drop
+      if not r then return nil end
+      local back = min(r.n, n)
+      at, r.n, g.kept, n = r.at, r.n - back, g.kept - back, n - back
       if r.n == 0 then forget(g) else g.oldest = r end
     end
+    return at
+  end
+
+  -- trim drops all but the last permits.
+  local function trim(g)
+    if g.kept > g.permits then g.gone = drop(g, g.kept - g.permits) or distrust(g.key) end
   end
 
   function log.count(g, at, n)
@@ -200,16 +208,6 @@ local function makeLog()
     end
   end
 
-  local function relieveFirst(g, n)
-    while n > 0 do
-      local r = run(g, 1)
-      if not r then return end
-      local back = min(r.n, n)
-      r.n, g.kept, n = r.n - back, g.kept - back, n - back
-      if r.n == 0 then forget(g) else g.oldest = r end
-    end
-  end
-
   -- relieve takes back the first permits that left at an instant or later, so the log stays
   -- on the strict side. If that is many runs ago it takes back the first of all, which is
   -- stricter.
@@ -221,7 +219,7 @@ local function makeLog()
     while i > 0 and g.young[i].at >= at do i = i - 1 end
     if i == 0 then
       local deep = g.tail - g.skip - STEP
-      if deep > 0 and run(g, deep).at >= at then return relieveFirst(g, n) end
+      if deep > 0 and run(g, deep).at >= at then return drop(g, n) end
       local r = youngest(g)
       while r and r.at >= at do
         take(g)

@@ -41,7 +41,7 @@
 --   now, generation, epoch, furthest, paused, alive, period, flags, first
 --   the number of pairs, and the pairs of instant and count
 --   when each limit has one permit; 0: now
---   if requested, the state of each limit: whole, and five numbers
+--   if requested, the state of each limit: five numbers
 --   if callers learn together: the ordinal before the first permit, 1 if the caller's message was
 --   appended, how many landed, the snapshot if the caller's place is before the entries, the
 --   entries since its place, and the field "learned"

@@ -261,10 +261,8 @@ function bucket.adopt(b, old)
   end
 end
 
-function bucket.whole(b) return ceil(b.at, b.frac) <= now end
-
 function bucket.state(b)
   local at, frac = b.at, b.frac
-  if b:whole() then at, frac = now, 0 end
+  if ceil(at, frac) <= now then at, frac = now, 0 end
   return at - now, frac, b.unit, b.den, b.burst
 end

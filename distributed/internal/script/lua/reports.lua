@@ -3,41 +3,29 @@
 -- readReports returns the reports that begin at an argument, the tune among them,
 -- and the place after them. It appends the fields that it takes to a list.
 local function readReports(i, k, fields)
+  local parts = {
+    p = { "span" }, o = {}, r = { "at", "epoch", "costs" }, s = { "at", "epoch", "costs" },
+    x = { "at", "costs", "actual" }, l = { "costs" }, t = { "heirs" },
+  }
+  local lists = { costs = true, actual = true, heirs = true } -- an element for each limit
   local reports, tune = {}, nil
-  local function costs()
-    local list = {}
-    for j = 1, k do list[j] = tonumber(ARGV[i + j - 1]) end
-    i = i + k
-    return list
-  end
-  local function one()
+  for n = 1, tonumber(ARGV[i]) do
+    local report = { kind = ARGV[i + 1] }
     i = i + 1
-    return ARGV[i - 1]
-  end
-  for n = 1, tonumber(one()) do
-    local report = { kind = one() }
-    local kind = report.kind
-    if kind == "p" then
-      report.span = tonumber(one())
-    elseif kind == "r" or kind == "s" then
-      report.at, report.epoch = tonumber(one()), tonumber(one())
-      report.costs = costs()
-    elseif kind == "x" then
-      report.at = tonumber(one())
-      report.costs, report.actual = costs(), costs()
-    elseif kind == "l" then
-      report.costs = costs()
-    elseif kind == "t" then
+    for _, part in ipairs(parts[report.kind]) do
+      local list = {}
+      for j = 1, lists[part] and k or 1 do list[j] = part == "heirs" and ARGV[i + j] or tonumber(ARGV[i + j]) end
+      report[part], i = lists[part] and list or list[1], i + #list
+    end
+    if report.heirs then
       tune = report
-      report.heirs = {}
-      for j = 1, k do
-        report.heirs[j] = one()
-        if report.heirs[j] ~= "" then fields[#fields + 1] = "=" .. report.heirs[j] end
+      for _, heir in ipairs(report.heirs) do
+        if heir ~= "" then fields[#fields + 1] = "=" .. heir end
       end
     end
     reports[n] = report
   end
-  return reports, tune, i
+  return reports, tune, i + 1
 end
 
 -- pause delays all callers until an instant. Permits promised for later are void, and a message
@@ -122,29 +110,19 @@ local function departed(report)
 end
 
 local function takeReports(reports)
-  for _, report in ipairs(reports) do
-    local kind = report.kind
-    if kind == "p" then
-      pause(now + report.span)
-    elseif kind == "o" then
-      resume()
-    elseif kind == "r" or kind == "s" then
-      refund(report)
-    elseif kind == "x" then
-      settle(report)
-    elseif kind == "l" then
-      departed(report)
-    end
-  end
+  local take = {
+    p = function(report) pause(now + report.span) end, o = resume, r = refund, s = refund,
+    x = settle, l = departed, t = function() end,
+  }
+  for _, report in ipairs(reports) do take[report.kind](report) end
 end
 
 -- answerState appends the state of the limits to the reply.
 local function answerState(list)
   local n = #list
   for _, rule in ipairs(rules) do
-    list[n + 1] = rule:whole() and 1 or 0
-    list[n + 2], list[n + 3], list[n + 4], list[n + 5], list[n + 6] = rule:state()
-    n = n + 6
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4], list[n + 5] = rule:state()
+    n = n + 5
   end
 end
 

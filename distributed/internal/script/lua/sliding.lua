@@ -131,11 +131,6 @@ local function makeSliding()
     s.spacing = spacedChange(spaced(now, now + s.per, s.permits), s.permits - s:used(), old)
   end
 
-  function sliding.whole(s)
-    local c = countsAt(s, now)
-    return c.this == 0 and c.before == 0 and spacingOver(s.spacing, now)
-  end
-
   return sliding
 end
 

@@ -269,25 +269,25 @@ if #ARGV < 9 then
   until true
   if reply then return reply end
 
-  ARGV[1], ARGV[2], ARGV[3], ARGV[4] = instant == 0 and "" or instant, tolerance, latest, horizon
-  ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] = most, gen, epoch, furthest, period
-  ARGV[10], ARGV[11], ARGV[12], ARGV[13] = "", "", "", field2 and 2 or 1
-  ARGV[14], ARGV[15], ARGV[16] = field1, claim1, ""
-  local i = 17
-  if field2 then
-    ARGV[17], ARGV[18], ARGV[19], i = field2, claim2, "", 20
+  local size = 0
+  local function spell(...)
+    for _, word in ipairs({ ... }) do
+      size = size + 1
+      ARGV[size] = word
+    end
   end
-  ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4] = "0", 1, count, age, 1
-  if field2 then ARGV[i + 5], i = 1, i + 1 end
-  ARGV[i + 5] = alive
+  spell(instant == 0 and "" or instant, tolerance, latest, horizon, most, gen, epoch, furthest, period, "", "", "")
+  spell(field2 and 2 or 1, field1, claim1, "")
+  if field2 then spell(field2, claim2, "") end
+  spell("0", 1, count, age, 1)
+  if field2 then spell(1) end
+  spell(alive)
   if learns then
     if not talks then
       unit, den, unbound, reserve = learned:match("^%d+ %d+ (%d+) (%d+) %d+ %d+ %d+ %d+ %d+ %d+ (%d) (%d+)")
       learned = ""
     end
-    ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10], ARGV[i + 11] = place, ordinal, free, "", unit, den
-    ARGV[i + 12], ARGV[i + 13], ARGV[i + 14], ARGV[i + 15] = hold, 0, since, keep
-    ARGV[i + 16], ARGV[i + 17], ARGV[i + 18], ARGV[i + 19], ARGV[i + 20] = learned, "", 0, lands, spared
-    ARGV[i + 21], ARGV[i + 22], ARGV[i + 23], ARGV[i + 24], ARGV[i + 25], ARGV[i + 26] = 0, 0, 0, unbound, reserve, 0
+    spell(place, ordinal, free, "", unit, den, hold, 0, since, keep)
+    spell(learned, "", 0, lands, spared, 0, 0, 0, unbound, reserve, 0)
   end
 end
