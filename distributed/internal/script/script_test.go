@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "70d5ae710bfc3e334ab6e92fc744741887dbf077539077ff6ae3d2850ebdb0cf"
+const scriptSum = "e24fd912f3ec761e4a6e66f08f1a3780156410e40d7b12a246f350a8f4cdaf2b"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -73,7 +73,7 @@ local function chargeAt(b, at, n)
   -- If the instant is only the state rounded up it stays as it is: the fraction would
   -- be dropped each time, and 7,777/s would be 7,754/s.
   if ceil(b.at, b.frac) < at then b.at, b.frac = at, 0 end
-  if b.slack then b.slack.note(at, b.at - at) end
+  if b.slack then b.slack:note(at, b.at - at) end
   advance(b, n)
 end
 

@@ -108,7 +108,7 @@ local function revoke()
     if rules[i].burst then rules[i]:unpromise() end
   end
   lane.epoch, lane.furthest, lane.dirty = lane.epoch + 1, min(lane.furthest, now), true
-  if ARGV[11] ~= "" and lane.paused <= now then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+  if lane.paused <= now then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
 end
 
 local function decide()
@@ -165,7 +165,7 @@ local function decide()
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen)
-  if lane.message then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- a replica without it learns by its next call
+  if lane.message and ARGV[11] ~= "" then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- or replicas learn by their next call
   list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end

@@ -7,16 +7,8 @@ local function intervals(b, n) return muldiv(n, b.unit, b.den) end
 
 -- remembered returns the sections of a bucket.
 local function remembered(b)
-  local text = ""
-  local list = {}
-  for _, back in ipairs(b.returned or {}) do
-    if back.at >= now - tolerance then
-      list[#list + 1] = back.at
-      list[#list + 1] = back.n
-    end
-  end
-  if #list > 0 then text = ";r " .. joined(list) end
-  if b.slack then text = text .. ";k " .. joined(b.slack.list()) end
+  local text = b.returned and b.returned[1] and ";r " .. joined(b.returned) or ""
+  if b.slack then text = text .. ";k " .. joined(b.slack) end
   if b.held > 0 and lane.paused > now then text = text .. (";h %.0f %.0f"):format(b.held, lane.paused) end
   return text
 end
@@ -27,7 +19,8 @@ local function readReturned(b, list)
   for i = 1, #list, 2 do
     if list[i] < 0 or list[i] > latest or list[i + 1] < 1 then return false end
     if list[i] >= now - tolerance then
-      returned[#returned + 1] = { at = list[i], n = list[i + 1] }
+      returned[#returned + 1] = list[i]
+      returned[#returned + 1] = list[i + 1]
     end
   end
   if #returned > 0 then b.returned = returned end
@@ -35,16 +28,20 @@ local function readReturned(b, list)
 end
 
 -- firstReturned returns the first instant, not before arrived, of a returned cost of n, and its
--- place; nothing if there is none.
+-- place; nothing if there is none. They are instants and costs in turn, as in the hash.
 local function firstReturned(b, arrived, n)
-  for i, back in ipairs(b.returned) do
-    if back.at >= arrived and back.n == n then return back.at, i end
+  local list = b.returned
+  for i = 1, #list, 2 do
+    if list[i] >= arrived and list[i + 1] == n then return list[i], i end
   end
 end
 
 local function takeReturned(b, arrived, n)
   local back, i = firstReturned(b, arrived, n)
-  if i then table.remove(b.returned, i) end
+  if i then
+    table.remove(b.returned, i)
+    table.remove(b.returned, i)
+  end
   return back
 end
 
@@ -66,10 +63,11 @@ end
 
 local function addReturned(b, at, n)
   b.returned = b.returned or {}
-  if #b.returned >= MOST_RETURNED then return end
-  local i = 1
-  while b.returned[i] and b.returned[i].at < at do i = i + 1 end
-  table.insert(b.returned, i, { at = at, n = n })
+  local list, i = b.returned, 1
+  if #list >= 2 * MOST_RETURNED then return end
+  while list[i] and list[i] < at do i = i + 2 end
+  table.insert(list, i, n)
+  table.insert(list, i, at)
 end
 
 local bucket = methodsOf("b")
@@ -97,13 +95,13 @@ function bucket.refund(b, at, n)
   b.dirty = true
   addReturned(b, at, n)
   local tat, frac = b.at, b.frac
-  local all = #b.returned
-  for i = #b.returned, 1, -1 do
-    local back = b.returned[i]
-    tat, frac = earlier(b, tat, frac, intervals(b, back.n))
-    if ceil(tat, frac) <= back.at then b.at, b.frac, all = tat, frac, i - 1 end
+  local list = b.returned
+  local all = #list
+  for i = #list - 1, 1, -2 do
+    tat, frac = earlier(b, tat, frac, intervals(b, list[i + 1]))
+    if ceil(tat, frac) <= list[i] then b.at, b.frac, all = tat, frac, i - 1 end
   end
-  for i = #b.returned, all + 1, -1 do b.returned[i] = nil end
+  for i = #list, all + 1, -1 do list[i] = nil end
   if all == 0 then b.returned = false end
 end
 
@@ -126,10 +124,10 @@ end
 -- much lower the state would have been.
 function bucket.relieve(b, at, n)
   local whole, rest = intervals(b, n)
-  local least = b.slack and b.slack.after(at) or 0
+  local least = b.slack and b.slack:after(at) or 0
   if whole >= least then whole, rest = least, 0 end
   b.at, b.frac = earlier(b, b.at, b.frac, whole, rest)
-  if b.slack then b.slack.lower(at, whole + 1) end
+  if b.slack then b.slack:lower(at, whole + 1) end
   b.dirty = true
 end
 

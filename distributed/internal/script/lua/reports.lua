@@ -40,9 +40,7 @@ local function pause(till)
     end
   end
   lane.paused, lane.epoch, lane.dirty = till, lane.epoch + 1, true
-  if ARGV[11] ~= "" then
-    lane.message = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
-  end
+  lane.message = ("%s %.0f %.0f"):format(ARGV[12], lane.epoch, till - now)
 end
 
 -- resume ends the current pause, as if it were due to end now. A message says so to the
@@ -57,7 +55,7 @@ local function resume()
     end
   end
   lane.paused, lane.epoch, lane.dirty = now, lane.epoch + 1, true
-  if ARGV[11] ~= "" then lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch) end
+  lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch)
 end
 
 -- void reports whether permits granted at an instant can no longer be taken back: other

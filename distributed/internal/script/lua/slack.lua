@@ -8,64 +8,52 @@
 
 local MOST_LOWS = 8
 
-local function newSlack(from, lows)
-  local slack = {}
-  lows = lows or {}
+local slack = {}
+slack.__index = slack
 
-  -- note adds a charge. A higher one before a lower one never counts. If there are
-  -- too many, the oldest two become one, to the stricter side.
-  function slack.note(at, ahead)
-    local n = #lows
-    while n > 0 and lows[n].ahead >= ahead do
-      at = max(at, lows[n].at)
-      lows[n] = nil
-      n = n - 1
-    end
-    if n > 0 then at = max(at, lows[n].at) end
-    if n == MOST_LOWS then
-      lows[2].ahead = min(lows[1].ahead, lows[2].ahead)
-      table.remove(lows, 1)
-      n = n - 1
-    end
-    lows[n + 1] = { at = at, ahead = ahead }
+local function newSlack(from) return setmetatable({ from }, slack) end
+
+-- note adds a charge. A higher one before a lower one never counts. If there are
+-- too many, the oldest two become one, to the stricter side.
+function slack.note(list, at, ahead)
+  local n = #list
+  while n > 1 and list[n] >= ahead do
+    at = max(at, list[n - 1])
+    list[n], list[n - 1] = nil, nil
+    n = n - 2
   end
-
-  -- after returns the least lead of the state at the charges after at.
-  function slack.after(at)
-    if at <= from then return 0 end
-    local least = 2^53 - 1
-    for _, low in ipairs(lows) do
-      if low.at > at then least = min(least, low.ahead) end
-    end
-    return max(least, 0)
+  if n > 1 then at = max(at, list[n - 1]) end
+  if n == 1 + 2 * MOST_LOWS then
+    list[5] = min(list[3], list[5])
+    table.remove(list, 2)
+    table.remove(list, 2)
+    n = n - 2
   end
-
-  -- lower reduces the lead of the state after at.
-  function slack.lower(at, by)
-    for _, low in ipairs(lows) do
-      if low.at > at then low.ahead = max(low.ahead - by, -2^51) end
-    end
-  end
-
-  function slack.list()
-    local list = { from }
-    for _, low in ipairs(lows) do
-      list[#list + 1] = low.at
-      list[#list + 1] = low.ahead
-    end
-    return list
-  end
-
-  return slack
+  list[n + 1], list[n + 2] = at, ahead
 end
 
--- readSlack is the inverse of list; it returns nothing for an invalid list.
+-- after returns the least lead of the state at the charges after at.
+function slack.after(list, at)
+  if at <= list[1] then return 0 end
+  local least = 2^53 - 1
+  for i = 2, #list, 2 do
+    if list[i] > at then least = min(least, list[i + 1]) end
+  end
+  return max(least, 0)
+end
+
+-- lower reduces the lead of the state after at.
+function slack.lower(list, at, by)
+  for i = 2, #list, 2 do
+    if list[i] > at then list[i + 1] = max(list[i + 1] - by, -2^51) end
+  end
+end
+
+-- readSlack returns the memory of which these are the numbers; nothing if they are invalid.
 local function readSlack(list)
   if #list % 2 ~= 1 or #list > 1 + 2 * MOST_LOWS then return nil end
-  local lows = {}
   for i = 2, #list, 2 do
     if list[i] < 0 then return nil end
-    lows[#lows + 1] = { at = list[i], ahead = list[i + 1] }
   end
-  return newSlack(list[1], lows)
+  return setmetatable(list, slack)
 end
