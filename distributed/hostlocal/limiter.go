@@ -95,13 +95,7 @@ const (
 // could not be used for a second, and [ErrClosed] after Close.
 func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
 	l.mu.Lock()
-	g, err := l.take(now, r)
-	l.mu.Unlock()
-	return g, err
-}
-
-// take is Take under the lock.
-func (l *limiter) take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	defer l.mu.Unlock()
 	h, err := l.begin(now)
 	if err != nil {
 		return l.lost(now, err)

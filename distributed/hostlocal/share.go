@@ -54,7 +54,8 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		l.stray(store.EventClockStepped)
 	}
 	l.off = h.Sub(now)
-	if h.Sub(l.st.seen(l.id)) > refresh || !l.claimed() {
+	claimed := slices.ContainsFunc(l.st.claims, func(c claim) bool { return c.limits == l.claim })
+	if h.Sub(l.st.seen(l.id)) > refresh || !claimed {
 		l.dirty = true
 		l.st.join(h, l.id, l.claim)
 		l.unite(h)
@@ -64,16 +65,6 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		l.dirty, l.st.events = true, l.st.events+1
 	}
 	return h, nil
-}
-
-// claimed reports whether the lane's state has the claim of this process.
-func (l *limiter) claimed() bool {
-	for i := range l.st.claims {
-		if l.st.claims[i].limits == l.claim {
-			return true
-		}
-	}
-	return false
 }
 
 // finish writes the state if it has changed, and unlocks the file. After an error nothing
@@ -184,7 +175,7 @@ func (l *limiter) load() (store.Event, error) {
 		return "", nil
 	}
 	st, rest, ok := readState(value, l.hot.head.events, &l.st)
-	if !ok || !l.restore(rest) {
+	if !ok || l.set.UnmarshalBinary(rest) != nil {
 		return store.EventStateForeign, nil
 	}
 	l.st, l.loaded = st, true
@@ -193,9 +184,6 @@ func (l *limiter) load() (store.Event, error) {
 	}
 	return "", nil
 }
-
-// restore puts the stored limits in force, and reports whether they are valid.
-func (l *limiter) restore(b []byte) bool { return l.set.UnmarshalBinary(b) == nil }
 
 // unite puts the union of the state in force.
 func (l *limiter) unite(h throttle.Instant) {

@@ -28,15 +28,8 @@ const learnedName = "learned"
 
 // holds reports whether the union is that of a state.
 func (u *union) holds(s *state) bool {
-	if u.texts == nil || u.interval != s.learned.interval || len(u.texts) != len(s.claims) {
-		return false
-	}
-	for i := range s.claims {
-		if u.texts[i] != s.claims[i].limits {
-			return false
-		}
-	}
-	return true
+	return u.texts != nil && u.interval == s.learned.interval &&
+		slices.EqualFunc(u.texts, s.claims, func(text string, c claim) bool { return text == c.limits })
 }
 
 // unionOf returns the union of a state, for a process with its own limits. All processes

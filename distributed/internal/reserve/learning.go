@@ -178,7 +178,9 @@ func (l *Limiter) obey(p store.Pacing) {
 	s.pace = p
 	if p.Counted != s.counted {
 		s.counted = p.Counted
-		l.reinstall()
+		if l.install(l.configured()) == nil { // they were in force before
+			l.replaced()
+		}
 		return
 	}
 	if !p.Counted {
@@ -188,17 +190,9 @@ func (l *Limiter) obey(p store.Pacing) {
 		l.discard(l.hand.until(p.ProbeAfter))
 	}
 	if p.Interval != old.Interval {
-		l.repace(p.Interval)
+		l.learn(p.Interval)
 		if l.outage.stale = true; l.Lost {
 			l.enforce()
 		}
-	}
-}
-
-// reinstall puts the limits in force here once more, with or without what was
-// learned.
-func (l *Limiter) reinstall() {
-	if l.install(l.configured()) == nil { // they were in force before
-		l.replaced()
 	}
 }

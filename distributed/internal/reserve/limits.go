@@ -120,18 +120,13 @@ func (s *limitSet) configured() []throttle.Limit {
 	return s.limits
 }
 
-// learn appends the limit of an interval.
+// learn makes the limit of an interval the last one, in place of the learned one before.
 func (s *limitSet) learn(interval time.Duration) {
-	limit := script.LearnedLimit(interval)
-	s.limits, s.rates = append(slices.Clip(s.limits), limit), append(s.rates, limit.PerSecond())
-	s.encoded = s.encoded.Learning()
-	s.tolerance = toleranceOf(s.limits)
-}
-
-// repace gives the learned limit another interval.
-func (s *limitSet) repace(interval time.Duration) {
-	last, limit := len(s.limits)-1, script.LearnedLimit(interval)
-	s.limits[last], s.rates[last] = limit, limit.PerSecond()
+	limits, limit := s.configured(), script.LearnedLimit(interval)
+	s.limits, s.rates = append(slices.Clip(limits), limit), append(s.rates[:len(limits)], limit.PerSecond())
+	if !s.encoded.Learned {
+		s.encoded = s.encoded.Learning()
+	}
 	s.tolerance = toleranceOf(s.limits)
 }
 

@@ -18,7 +18,10 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 	l.Met = true
 	l.recover()
 	l.flight.reports = nil
-	l.synchronize(got.Now, now, took)
+	before := l.clock.InForce()
+	if l.clock.Learn(got.Now, now, took, l.tolerance); l.clock.InForce() < before {
+		l.hand.redate(&l.clock)
+	}
 	if l.Node.Steps(got.Now, read, took, l.tolerance) {
 		events = append(events, store.EventClockStepped)
 	}
@@ -51,15 +54,6 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 		l.refrain(now, got.First)
 	}
 	return events
-}
-
-// synchronize applies the clock of Redis in a reply.
-func (l *Limiter) synchronize(there int64, read throttle.Instant, took time.Duration) {
-	before := l.clock.InForce()
-	l.clock.Learn(there, read, took, l.tolerance)
-	if l.clock.InForce() < before {
-		l.hand.redate(&l.clock)
-	}
 }
 
 // followPause applies the epoch of a reply, the pause that holds, and the end of one that was

@@ -42,13 +42,8 @@ const maxReports = 256
 
 // add appends a report. Its costs are no more than the limits can count.
 func (r *reports) add(p pending, limits *script.EncodedLimits) {
-	switch p.Kind {
-	case script.ReportPause: // it ends later than those that wait to be sent
-		*r = slices.DeleteFunc(*r, func(before pending) bool { return before.Kind == script.ReportPause })
-	case script.ReportResume: // it ends them
-		*r = slices.DeleteFunc(*r, func(before pending) bool {
-			return before.Kind == script.ReportPause || before.Kind == script.ReportResume
-		})
+	if p.Kind == script.ReportPause || p.Kind == script.ReportResume { // it ends later than those that wait, or ends them
+		*r = slices.DeleteFunc(*r, func(q pending) bool { return q.Kind == script.ReportPause || q.Kind == p.Kind })
 	}
 	*r = append(*r, p)
 	r.bound(limits)

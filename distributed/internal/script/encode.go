@@ -305,30 +305,16 @@ func logKey(lane, name string) string { return lane + ":log:" + name }
 
 // args appends the limits as they are at an instant of Redis, zero for now.
 func (e *EncodedLimits) args(buf []any, now int64) []any {
-	buf = append(buf, e.numbers())
+	buf = append(buf, len(e.Limits))
 	for i := range e.Limits {
 		l := &e.Limits[i]
-		buf = append(buf, l.field, l.claim)
-		if l.calendar == nil {
-			buf = append(buf, "")
-		} else {
-			buf = append(buf, l.calendar.bounds(now))
+		bounds := ""
+		if l.calendar != nil {
+			bounds = l.calendar.bounds(now)
 		}
+		buf = append(buf, l.field, l.claim, bounds, l.limit.Reserved())
 	}
 	return buf
-}
-
-// numbers returns the number of limits. If one reserves permits, the result is text, and the
-// reserve of each limit follows.
-func (e *EncodedLimits) numbers() any {
-	if !e.Reserves {
-		return len(e.Limits)
-	}
-	text := strconv.Itoa(len(e.Limits))
-	for i := range e.Limits {
-		text += " " + strconv.Itoa(e.Limits[i].limit.Reserved())
-	}
-	return text
 }
 
 // A calendar returns the bounds of windows that follow a time zone, because the script knows no

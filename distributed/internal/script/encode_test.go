@@ -96,7 +96,7 @@ func TestRequestIsEncodedInOrder(t *testing.T) {
 	}
 	want := []any{
 		int64(1), int64(2), int64(3), int64(4), 5, int64(6), int64(7), int64(8), int64(9), "1", "news", "lane",
-		2, "=requests-0", "b 10 1000000 100000 1 3 -", "", "=requests-1", "g 5 60000000 12000000 1 1 -", "",
+		2, "=requests-0", "b 10 1000000 100000 1 3 -", "", 0, "=requests-1", "g 5 60000000 12000000 1 1 -", "", 0,
 		5, "p", int64(10), "r", int64(12), int64(13), int64(14), int64(15),
 		"x", int64(16), int64(17), int64(18), int64(19), int64(20), "l", int64(21), int64(22), "t", "old", "",
 		1, 23, int64(24), int64(25), int64(26), 27,

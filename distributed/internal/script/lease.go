@@ -7,11 +7,13 @@ const MostSlots = 1 << 30
 
 // A LeaseReply is the reply of the script for slots.
 type LeaseReply struct {
-	Has, Sure, Extra int
-	Contended        bool
-	Fleet            int // slots of all replicas
-	Replicas         int
-	Ends             time.Duration // until the next lease of another may end; zero: no other lease
+	Has       int  // slots of this replica
+	Contended bool // replicas want more slots than there are: those that are not sure are lent in turns
+	Sure      int
+	Extra     int // slots beyond the sure ones in its turn: 0 or 1
+	Fleet     int // slots of all replicas
+	Replicas  int
+	Ends      time.Duration // until the next lease of another may end; zero: no other lease
 }
 
 // DecodeLease reads a reply.

@@ -15,8 +15,8 @@ var sources embed.FS
 type Program struct{ Hash, Source any }
 
 var (
-	scriptSource = scriptText()
-	slotsSource  = slotsText()
+	scriptSource = textOf(layers...)
+	slotsSource  = textOf([]module{{"", []string{"slots"}}})
 
 	// Decide decides for a lane. Redis runs one script at a time, so all callers agree.
 	Decide = newProgram(scriptSource)
@@ -27,12 +27,6 @@ var (
 func newProgram(source string) Program {
 	sum := sha1.Sum([]byte(source)) // by which Redis identifies a script
 	return Program{hex.EncodeToString(sum[:]), source}
-}
-
-func slotsText() string {
-	var b strings.Builder
-	writeLean(&b, "slots")
-	return b.String()
 }
 
 // A module is files of the script. Each file uses the locals of those before it.
@@ -55,9 +49,9 @@ var layers = [][]module{
 	},
 }
 
-// scriptText joins the modules without comments and indentation: Redis keeps the text, and a caller
-// sends it whenever Redis has lost it.
-func scriptText() string {
+// textOf joins the modules of layers without comments and indentation: Redis keeps the text, and a
+// caller sends it whenever Redis has lost it.
+func textOf(layers ...[]module) string {
 	var b strings.Builder
 	for i, layer := range layers {
 		if i > 0 {

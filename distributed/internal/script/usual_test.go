@@ -17,13 +17,7 @@ import (
 )
 
 // scriptOfBefore is a script without usual calls, as replicas of an earlier version run it.
-var scriptOfBefore = redis.NewScript(strings.TrimPrefix(scriptSource, usualText()))
-
-func usualText() string {
-	var b strings.Builder
-	writeLean(&b, "usual")
-	return b.String()
-}
+var scriptOfBefore = redis.NewScript(strings.TrimPrefix(scriptSource, textOf([]module{{"", []string{"usual"}}})))
 
 // A usual call is decided as if it were spelled out: same reply, same state. Between such calls,
 // others report, claim other limits, use another clock, or run the earlier script.

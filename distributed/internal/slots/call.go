@@ -53,7 +53,7 @@ func (f *Lane) prepare() ([]any, store.Operation) {
 	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
 	t.since, t.peak = now, wants
 	return append(conn.Command(nil, []any{f.Key}),
-		f.id, t.number, f.most, script.Micros(set.Lease), f.lease.has, max(wants, f.flying), script.Micros(callTime),
+		f.id, t.number, f.most, script.Micros(set.Lease), f.lease.Has, max(wants, f.flying), script.Micros(callTime),
 		f.Hub.Channel, call.SlotsMessage+" "+f.Lane), store.OperationLease
 }
 

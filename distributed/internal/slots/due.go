@@ -60,7 +60,7 @@ func (f *Lane) keeps(now time.Time) int {
 	n, wants := f.lease.holds(now), f.wants(now)
 	switch {
 	case f.Lost: // no other replica can have them
-	case f.lease.contended, f.sent.summoned:
+	case f.lease.Contended, f.sent.summoned:
 		n = min(wants, f.lease.allows(now))
 	case f.idled(now):
 		n = min(n, f.sent.peak)
@@ -95,7 +95,7 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	case wants > has:
 		soonest(t.at.Add(poll))
 	}
-	if f.lease.contended && now.Before(f.lease.turn) {
+	if f.lease.Contended && now.Before(f.lease.turn) {
 		soonest(f.lease.turn)
 	}
 	if wants > has && t.at.Before(f.lease.freed) {

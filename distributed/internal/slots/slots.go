@@ -73,8 +73,8 @@ func (f *Lane) allowed(now time.Time) int {
 	switch {
 	case !f.Lost:
 		return f.lease.allows(now)
-	case f.lease.has > 0 && now.Before(f.lease.until): // no other replica can have them in turn
-		return f.lease.has
+	case f.lease.Has > 0 && now.Before(f.lease.until): // no other replica can have them in turn
+		return f.lease.Has
 	default:
 		return f.share()
 	}

@@ -14,8 +14,8 @@
 --   10 "1": the caller wants the state of the limits
 --   11 channel of the messages; empty: no message is published
 --   12 the lane's name in messages
---   13 number of limits and, if any reserves permits, the reserve of each; then for each limit its
---      field in the hash, its claim, and the bounds of its calendar windows
+--   13 number of limits, then for each its field in the hash, its claim, the bounds of its
+--      calendar windows, and its reserve
 --   then the number of reports, then for each its kind and
 --      p remaining       refused for a time
 --      o                 an operator ends the current pause
@@ -112,12 +112,15 @@ local function revoke()
 end
 
 local function decide()
-  local k = tonumber((tostring(ARGV[13]):match("^%d+")))
+  local k, most = tonumber(ARGV[13]), 0
+  local arg = 14 + 4 * k -- the reports
+  local fields, reports, tune = { "lane", "at" }, nil, nil
   reserves = {}
-  for n in tostring(ARGV[13]):gmatch(" (%d+)") do reserves[#reserves + 1] = tonumber(n) end
-  local arg = 14 + 3 * k -- the reports
-  local fields, reports, tune = { "lane", "at", ARGV[14] }
-  for i = 2, k do fields[i + 2] = ARGV[11 + 3 * i] end
+  for i = 1, k do
+    fields[i + 2], reserves[i] = ARGV[10 + 4 * i], tonumber(ARGV[13 + 4 * i])
+    most = max(most, reserves[i])
+  end
+  if most == 0 then reserves = {} end
   if ARGV[arg] == "0" then
     arg = arg + 1
   else
@@ -140,7 +143,7 @@ local function decide()
   rules = {}
   local heirs = tune and rare().heirsOf(fields, values)
   for i = 1, k do
-    rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[12 + 3 * i], ARGV[13 + 3 * i], heirs and heirs["=" .. tune.heirs[i]])
+    rules[i] = enforce(fields[i + 2], values[i + 2], ARGV[11 + 4 * i], ARGV[12 + 4 * i], heirs and heirs["=" .. tune.heirs[i]])
   end
   if gen > 0 and (gen ~= lane.gen or epoch >= lane.epoch and (furthest > seen or epoch > lane.epoch)) then
     alive = rare().honour(gen, epoch, furthest, alive, tonumber(ARGV[tail]))

@@ -277,8 +277,8 @@ if #ARGV < 9 then
     end
   end
   spell(instant == 0 and "" or instant, tolerance, latest, horizon, most, gen, epoch, furthest, period, "", "", "")
-  spell(field2 and 2 or 1, field1, claim1, "")
-  if field2 then spell(field2, claim2, "") end
+  spell(field2 and 2 or 1, field1, claim1, "", 0)
+  if field2 then spell(field2, claim2, "", 0) end
   spell("0", 1, count, age, 1)
   if field2 then spell(1) end
   spell(alive)
