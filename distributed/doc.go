@@ -41,11 +41,8 @@
 //
 // # The order of callers
 //
-// Priorities, their guaranteed shares and the weights of tenants order the line of one
-// replica. Redis does not know them: replicas take turns, by how long their callers have
-// waited. If one replica has only urgent callers and another only low ones, each gets half
-// of the rate. To keep a campaign behind other calls, let both wait in the same
-// replicas, or give the campaign a namespace and limits of its own.
+// Priorities and the weights of tenants order the line of one replica: see docs/order.md.
+// Redis does not know them: replicas take turns, by how long their callers have waited.
 //
 // A limit's reserve for urgent requests ([throttle.Limit].Reserve) is for those of all replicas. A
 // replica gets no permit for another request if an urgent one could then not depart at once. A bucket
@@ -60,12 +57,7 @@
 //
 // With weir's Transport.Keys a call takes a permit of each lane, and each keeps the bound
 // below. A caller that one lane is known to hold waits there, and no permits of the others are
-// fetched for it meanwhile. While it awaits a reply for one lane, its permits of the others stay in
-// hand for as long as a call takes. Where customers share an account, the account's runs serve all
-// of them. If it is the account that holds them, a busy replica makes 1.1 to 1.3 calls to Redis
-// for each request, and 1.0 with one key. A request that comes alone makes two. If the customers'
-// limits hold as many requests as the account, callers miss permits of one while they wait for the
-// other: a replica alone makes about 1.1 calls then, and several make two to 3.4 each.
+// fetched for it meanwhile. docs/fleet.md has what it costs.
 //
 // # Calls in flight
 //
