@@ -168,24 +168,9 @@ func (x *exchange) propose() (u *update, ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x.entry = joined(x.entry, e)
+	x.entry.Join(e, mostEntries)
 	u.entry = x.entry
 	return u, true
-}
-
-// joined joins an unsent entry with the next one.
-func joined(e, next store.Entry) store.Entry {
-	if len(e.Data)+len(next.Data) < mostEntries {
-		e.Data = append(e.Data, next.Data...)
-	}
-	e.Uncounted += next.Uncounted
-	e.Landed += next.Landed
-	e.Refused += next.Refused
-	if next.Reading.Ordinal >= e.Reading.Ordinal {
-		e.Reading = next.Reading
-	}
-	e.Revoke = e.Revoke || next.Revoke
-	return e
 }
 
 // view returns the state of the lane as this process knows it.
@@ -239,11 +224,7 @@ func (x *exchange) send(u *update) (n news, err error) {
 		return n, err
 	}
 	x.ordinal, x.landed, x.from = k.ordinal, k.landed, n.journal.from
-	data := x.entry.Data
-	if n.took {
-		data = nil
-	}
-	x.entry = store.Entry{Data: data, Revoke: x.entry.Revoke && len(data) > 0}
+	x.entry = x.entry.Rest(n.took)
 	return n, nil
 }
 

@@ -301,8 +301,8 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	f.At = l.back(f.At)
 	for i, limit := range l.union.limits {
-		if limit.Name == f.Limit && l.union.own[i] >= 0 {
-			f.Limit = l.limits[l.union.own[i]].Name
+		if own := l.union.own(i); limit.Name == f.Limit && own >= 0 {
+			f.Limit = l.limits[own].Name
 		}
 	}
 	return f

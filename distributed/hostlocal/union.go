@@ -13,7 +13,6 @@ import (
 // it is just those.
 type union struct {
 	limits  []throttle.Limit
-	own     []int // for each of the limits, the index of that limit of this process; -1: none
 	back    []int // for each limit of this process, the index in limits
 	plain   bool  // limits are those of this process, in their order
 	differs bool  // another process has a limit that this one has not
@@ -47,19 +46,19 @@ func unionOf(s *state, own []throttle.Limit) union {
 		}
 	}
 	u.back = u.places(own)
-	u.own = make([]int, len(u.limits))
 	for i := range u.limits {
-		u.own[i] = slices.Index(u.back, i)
-		u.differs = u.differs || u.own[i] < 0
+		u.differs = u.differs || u.own(i) < 0
 	}
 	u.plain = slices.Equal(u.limits, own) && u.interval == 0
 	if u.interval > 0 {
 		u.learned = true
 		u.limits = append(u.limits, throttle.TokenBucket(1, time.Duration(u.interval), 1).Named(u.free(learnedName)))
-		u.own = append(u.own, -1)
 	}
 	return u
 }
+
+// own returns the index of one of the limits among those of this process; -1: it has not that limit.
+func (u *union) own(i int) int { return slices.Index(u.back, i) }
 
 // same reports whether two limits are equal except for the name.
 func same(a, b throttle.Limit) bool {
@@ -101,8 +100,8 @@ func (u *union) request(r throttle.Request, own []throttle.Limit) throttle.Reque
 	costs := make([]int, len(u.limits))
 	for i, l := range u.limits {
 		switch {
-		case u.own[i] >= 0:
-			costs[i] = r.Of(u.own[i])
+		case u.own(i) >= 0:
+			costs[i] = r.Of(u.own(i))
 		case u.learned && i == len(costs)-1:
 			costs[i] = int(asNumber(calls))
 		default:

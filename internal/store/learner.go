@@ -58,6 +58,30 @@ type Entry struct {
 	Revoke    bool    // permits in any process's hands are void, and all processes must apply the entry at once
 }
 
+// Join adds the next entry of the same process to one that was not sent. Data is bounded: what would
+// exceed most bytes is dropped.
+func (e *Entry) Join(next Entry, most int) {
+	if len(e.Data)+len(next.Data) <= most {
+		e.Data = append(e.Data, next.Data...)
+	}
+	e.Uncounted += next.Uncounted
+	e.Landed += next.Landed
+	e.Refused += next.Refused
+	if next.Reading.Ordinal >= e.Reading.Ordinal {
+		e.Reading = next.Reading
+	}
+	e.Revoke = e.Revoke || next.Revoke
+}
+
+// Rest returns what is to be sent again of an entry that the store has received, whose data it took
+// or did not take.
+func (e *Entry) Rest(took bool) Entry {
+	if took || len(e.Data) == 0 {
+		return Entry{}
+	}
+	return Entry{Data: e.Data, Revoke: e.Revoke}
+}
+
 // A Reading is what the answer to a departure reports to be left of the vendor's quota. Calls are
 // granted up to number Landed + Left + 1, in whatever order they arrive, unless others spend or a
 // window ends. The store grants nothing above that at first, see [Pacing].

@@ -112,16 +112,7 @@ func (l *Limiter) propose() *script.Update {
 	}
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if len(s.entry.Data)+len(w.Data) <= mostUnsent {
-		s.entry.Data = append(s.entry.Data, w.Data...)
-	}
-	s.entry.Uncounted += w.Uncounted
-	s.entry.Landed += w.Landed
-	s.entry.Refused += w.Refused
-	if w.Reading.Ordinal >= s.entry.Reading.Ordinal {
-		s.entry.Reading = w.Reading
-	}
-	s.entry.Revoke = s.entry.Revoke || w.Revoke
+	s.entry.Join(w, mostUnsent)
 	s.revokes = s.entry.Revoke
 	t.Place, t.Ordinal, t.Landed, t.Entry, t.Seen, t.Lively = s.place, s.ordinal, s.landed, s.entry, s.field, s.lively > 0
 	return t
@@ -133,10 +124,7 @@ func (l *Limiter) apply(got *script.Reply) {
 	s, h := l.learning, &got.Learned
 	place := s.place
 	s.field = h.Field
-	if h.Took || len(s.entry.Data) == 0 {
-		s.entry = store.Entry{}
-	}
-	s.entry = store.Entry{Data: s.entry.Data, Revoke: s.entry.Revoke && len(s.entry.Data) > 0}
+	s.entry = s.entry.Rest(h.Took)
 	s.revokes = false
 	s.wanted = h.Field.To < place
 	l.Mu.Unlock()
