@@ -54,8 +54,11 @@ func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, c
 		IsExcluded:  func(err error) bool { return errors.Is(err, ErrStalled) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			switch to {
-			case gobreaker.StateOpen:
-				n.lose()
+			case gobreaker.StateOpen: // a loss begins, or continues
+				n.mu.Lock()
+				n.lost = true
+				n.askSoon()
+				n.mu.Unlock()
 			case gobreaker.StateClosed:
 				n.mu.Lock()
 				n.lost = false
@@ -159,14 +162,6 @@ func pop(line *[]Caller) Caller {
 	c := (*line)[0]
 	(*line)[0], *line = nil, (*line)[1:]
 	return c
-}
-
-// lose begins or continues a loss.
-func (n *Node) lose() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lost = true
-	n.askSoon()
 }
 
 // askSoon sets the timer of the next probe, for when the breaker allows a call.

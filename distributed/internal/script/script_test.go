@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "0a05399833d2a04f1778e340d840d6e9506133a05d8e9ef4439849419d723fb7"
+const scriptSum = "53488bceb897592b95c7de9d8ced177b77d592b0c33c20e7ca1b7de767515554"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -58,14 +58,14 @@ local function setPace(b, unit, den)
   b.one, b.rest = divide(unit, den)
 end
 
--- advance moves the state of b ahead by n intervals.
-local function advance(b, n)
+-- advanced returns a state of b later by n intervals.
+local function advanced(b, at, frac, n)
   local whole, rest = b.one, b.rest
   if n ~= 1 then whole, rest = muldiv(n, b.unit, b.den) end
-  local at, frac = b.at + whole, b.frac + rest
+  at, frac = at + whole, frac + rest
   if frac >= b.den then at, frac = at + 1, frac - b.den end
-  if at > latest then at, frac = latest, 0 end
-  b.at, b.frac = at, frac
+  if at > latest then return latest, 0 end
+  return at, frac
 end
 
 -- chargeAt adds n permits to what b owes at an instant.
@@ -74,7 +74,7 @@ local function chargeAt(b, at, n)
   -- be dropped each time, and 7,777/s would be 7,754/s.
   if ceil(b.at, b.frac) < at then b.at, b.frac = at, 0 end
   if b.slack then b.slack:note(at, b.at - at) end
-  advance(b, n)
+  b.at, b.frac = advanced(b, b.at, b.frac, n)
 end
 
 -- earlier returns a state of b so much earlier.

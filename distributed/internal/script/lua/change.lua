@@ -14,9 +14,8 @@ end
 -- join adds a new limit to an existing lane. Its rule has not counted earlier grants, unless it
 -- takes over from another.
 local function join(rule, heir)
-  local old = heir and heir()
-  if old then
-    rule = replace(rule, old)
+  if heir then
+    rule = replace(rule, heir)
     rule.claimed, rule.others = now, false
   elseif rule.burst and lane.paused > now then
     rule:pause(lane.paused)
@@ -25,16 +24,9 @@ local function join(rule, heir)
   return rule
 end
 
--- heirsOf returns, by the field, how to get the rule from which a new one takes over.
+-- heirsOf returns the rules from which new ones may take over, by the field.
 local function heirsOf(fields, values)
   local heirs = {}
-  for i = 3, #fields do
-    local rule
-    heirs[fields[i]] = function()
-      if not rule and values[i] then rule = readRule(fields[i], values[i], "", "") end
-      return rule
-    end
-  end
+  for i = 3, #fields do heirs[fields[i]] = values[i] and readRule(fields[i], values[i], "", "") end
   return heirs
 end
-

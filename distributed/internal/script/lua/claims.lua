@@ -63,8 +63,7 @@ end
 local LEARNED = "~" -- the field of the learned limit, which no caller claims
 
 -- enforce returns the rule in force of a limit that the caller claims. text is its field in the
--- lane's hash. Without text the limit is new, and takes over from the rule that heir returns, if
--- any.
+-- lane's hash. Without text the limit is new, and takes over from the rule heir, if any.
 local function enforce(field, text, claim, bounds, heir)
   if field == LEARNED then return learning().pace(field, text) end
   local rule = text and readRule(field, text, claim, bounds)

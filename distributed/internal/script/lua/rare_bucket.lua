@@ -111,12 +111,9 @@ function bucket.charge(b, n)
   b.held = min(b.held, max((b.sure or b.at) - now, 0)) -- as without the pause: charged from now on
   chargeAt(b, now, n)
   if b.sure then
-    local tat, frac = b.at, b.frac
-    b.at, b.frac = b.sure, b.sureFrac
-    if ceil(b.at, b.frac) < now then b.at, b.frac = now, 0 end
-    advance(b, n)
-    b.sure, b.sureFrac = b.at, b.frac
-    b.at, b.frac = tat, frac
+    local at, frac = b.sure, b.sureFrac
+    if ceil(at, frac) < now then at, frac = now, 0 end
+    b.sure, b.sureFrac = advanced(b, at, frac, n)
   end
 end
 
@@ -210,8 +207,7 @@ function bucket.next(b) return ceil(b.at - b.spare, b.frac - b.spareRest) end
 -- setOwed makes permits and ticks of another pace, of which unit make a permit, owed at an instant,
 -- rounded up.
 local function setOwed(b, at, permits, ticks, unit)
-  b.at, b.frac = at, 0
-  advance(b, permits)
+  b.at, b.frac = advanced(b, at, 0, permits)
   local own, rest = muldiv(ticks, b.unit, unit)
   if rest > 0 then own = own + 1 end
   local whole, frac = divide(own, b.den)
