@@ -105,7 +105,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		return
 	}
 	s, req := &l.survey, &l.flight.request
-	s.begin(now, n)
+	*s = survey{now: now, n: n, hand: s.hand[:0]}
 	req.Groups = req.Groups[:0]
 	line(l.look)
 	if s.due > now {
@@ -142,8 +142,6 @@ type survey struct {
 	most  int              // how many may be
 	until throttle.Instant // the latest deadline of those found
 }
-
-func (s *survey) begin(now throttle.Instant, n int) { *s = survey{now: now, n: n, hand: s.hand[:0]} }
 
 // looked looks at one request in line, and reports whether to look at the next.
 func (l *Limiter) looked(r throttle.Request) bool {

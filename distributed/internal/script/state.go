@@ -1,8 +1,8 @@
 package script
 
 import (
-	"encoding/hex"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -30,20 +30,12 @@ func LaneOf(namespace, key string) (lane string, ok bool) {
 	return unescape(name), true
 }
 
-// unescape is the inverse of Escape.
+// unescape is the inverse of Escape. The end of a long s may be no escape.
 func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
-				b.Write(c)
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
+	if name, err := url.PathUnescape(s); err == nil {
+		return name
 	}
-	return b.String()
+	return s
 }
 
 // FlightsKey returns the key of the slots of a lane, given that of its hash.

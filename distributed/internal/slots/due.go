@@ -31,20 +31,12 @@ func (f *Lane) consider(now time.Time) {
 	due := f.due(now)
 	switch {
 	case f.away && f.waiting > 0 && now.Before(f.lease.until): // then the policy holds
-		f.ring(now, f.lease.until)
+		f.timer.Set(f.lease.until.Sub(now))
 	case due.IsZero():
 	case !due.After(now):
 		f.begin()
 	default:
-		f.ring(now, due)
-	}
-}
-
-// ring sets the timer for an instant, unless it rings before.
-func (f *Lane) ring(now, at time.Time) {
-	if f.rings.IsZero() || at.Before(f.rings) {
-		f.timer.Set(at.Sub(now))
-		f.rings = at
+		f.timer.Set(due.Sub(now))
 	}
 }
 
@@ -111,7 +103,6 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 // may allow more after a lease has ended.
 func (f *Lane) tick() {
 	f.Mu.Lock()
-	f.rings = time.Time{}
 	f.consider(time.Now())
 	wake := f.Wake
 	if !f.Lost {

@@ -39,7 +39,6 @@ type Lane struct {
 	away    bool      // the node is lost, and restores this
 	retry   time.Time // no call before; zero: at once
 	timer   conn.Timer
-	rings   time.Time // when the timer rings; zero: not set
 	stats   throttle.FlightState
 }
 
