@@ -171,13 +171,13 @@ func (l *Limiter) finish(wakes bool) {
 	if !l.demand.waiting {
 		l.keep(l.clock.Now(), true) // the callers it was for may have gone
 	}
-	wake, done := l.Wake, l.Closed && !l.settleAccounts()
+	done := l.Closed && !l.settleAccounts()
 	l.Mu.Unlock()
 	if done {
 		l.Hub.Detach(l.Lane, l)
 	}
-	if wake != nil && wakes {
-		wake()
+	if wakes {
+		l.WakeQueue()
 	}
 	l.flush()
 }

@@ -395,12 +395,9 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 // Flush implements [store.Replicator].
 func (l *Limiter) Flush() {
 	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if l.learning == nil || l.Closed {
-		return
+	if l.learning != nil {
+		l.learning.hurry = true
 	}
-	l.learning.hurry = true
-	if !l.Lost {
-		l.start(nil)
-	}
+	l.Mu.Unlock()
+	l.flush()
 }

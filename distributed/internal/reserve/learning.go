@@ -139,7 +139,7 @@ func (l *Limiter) apply(got *script.Reply) {
 		place = h.Field.From
 		fallthrough
 	default:
-		place += script.Frames([]byte(h.Entries), func(message []byte, ordinal int64, at throttle.Instant) {
+		place += script.Frames(h.Entries, func(message []byte, ordinal int64, at throttle.Instant) {
 			others++
 			s.learner.Apply(message, ordinal, at)
 		})

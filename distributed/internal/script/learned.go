@@ -1,7 +1,6 @@
 package script
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,23 +157,15 @@ func split(v any) (rest []any, h Learned, err error) {
 }
 
 // Frames calls apply with the content of each frame, and returns how many bytes were valid.
-func Frames(entries []byte, apply func([]byte, int64, throttle.Instant)) (read int64) {
+func Frames(entries string, apply func([]byte, int64, throttle.Instant)) (read int64) {
 	for len(entries) > 0 {
-		var head [3]int64
-		rest := entries
-		for i := range head {
-			word, after, ok := bytes.Cut(rest, []byte(" "))
-			n, err := strconv.ParseInt(string(word), 10, 64)
-			if !ok || err != nil || n < 0 || n > largest {
-				return read
-			}
-			head[i], rest = n, after
-		}
-		if head[2] > int64(len(rest)) {
+		var head [3]int64 // the ordinal, the instant and the length
+		words := strings.SplitN(entries, " ", 4)
+		if len(words) < 4 || !readNumbers(words[:3], head[:]) || head[2] > int64(len(words[3])) {
 			return read
 		}
-		apply(rest[:head[2]], head[0], InstantOf(head[1]))
-		rest = rest[head[2]:]
+		apply([]byte(words[3][:head[2]]), head[0], InstantOf(head[1]))
+		rest := words[3][head[2]:]
 		read += int64(len(entries) - len(rest))
 		entries = rest
 	}

@@ -113,7 +113,7 @@ func TestFramesThatMakeNoSense(t *testing.T) {
 		"9007199254740991 9 3 abc7 9 1 ": {[]string{"abc"}, 24},
 	} {
 		var applied []string
-		read := Frames([]byte(entries), func(b []byte, _ int64, _ throttle.Instant) { applied = append(applied, string(b)) })
+		read := Frames(entries, func(b []byte, _ int64, _ throttle.Instant) { applied = append(applied, string(b)) })
 		if read != want.read || !slices.Equal(applied, want.applied) {
 			t.Errorf("of %q %d bytes are applied, as %q, want %d, as %q", entries, read, applied, want.read, want.applied)
 		}

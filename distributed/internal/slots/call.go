@@ -113,11 +113,8 @@ func (f *Lane) land(take func(now time.Time)) {
 	f.Mu.Lock()
 	f.Landed()
 	take(time.Now())
-	wake := f.Wake
 	f.Mu.Unlock()
-	if wake != nil {
-		wake() // callers depart before slots are given back
-	}
+	f.WakeQueue() // callers depart before slots are given back
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Underway = false

@@ -104,13 +104,10 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 func (f *Lane) tick() {
 	f.Mu.Lock()
 	f.consider(time.Now())
-	wake := f.Wake
-	if !f.Lost {
-		wake = nil
-	}
+	lost := f.Lost
 	f.Mu.Unlock()
-	if wake != nil {
-		wake()
+	if lost {
+		f.WakeQueue()
 	}
 }
 
