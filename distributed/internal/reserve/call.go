@@ -65,7 +65,11 @@ func (l *Limiter) land(o *call.Outcome, got *script.Reply) {
 func (l *Limiter) missed(cause string) {
 	req, ran := &l.flight.request, conn.Executed(cause)
 	l.stats.Failures++
-	l.learning.missed(ran)
+	if s := l.learning; s != nil {
+		if s.revokes = false; ran {
+			s.entry = store.Entry{} // the store may have its message, and facts count once
+		}
+	}
 	if ran {
 		for _, g := range req.Groups {
 			l.stats.Unknown += uint64(g.Count)
@@ -102,7 +106,10 @@ func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Op
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
 	req.Horizon = max(set.Horizon, l.Trip.Lead())
-	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, l.known.asks(now)
+	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, now.Sub(l.known.asked) >= stateEvery
+	if req.State {
+		l.known.asked = now
+	}
 	req.Field = l.known.field
 	req.Channel, req.Lane = l.Hub.Channel, l.Lane
 	req.Reports = l.reports.encode(now, req.Reports[:0])

@@ -58,11 +58,6 @@ func (h hand) next(after throttle.Instant) throttle.Instant {
 	return throttle.Never
 }
 
-// within reports whether a permit in hand costs no more than most.
-func (h hand) within(most []int64) bool {
-	return slices.ContainsFunc(h, func(p permit) bool { return within(p.costs, most) })
-}
-
 // within reports whether no limit is asked for more than most.
 func within(costs, most []int64) bool {
 	for i, n := range costs {

@@ -28,21 +28,6 @@ type known struct {
 	statesAt throttle.Instant
 }
 
-// replaced forgets the state of limits that were replaced by so many others.
-func (k *known) replaced(limits int) {
-	k.next, k.states = make([]throttle.Instant, limits), nil
-}
-
-// asks reports whether a call that leaves now should ask for the states, and notes
-// that it does.
-func (k *known) asks(now throttle.Instant) bool {
-	if now.Sub(k.asked) < stateEvery {
-		return false
-	}
-	k.asked = now
-	return true
-}
-
 // counted applies the head of a reply, and reports whether it is the first with which others
 // claim stricter limits, or the first with which they no longer do.
 func (k *known) counted(got *script.Reply) (changed bool) {
@@ -57,12 +42,6 @@ func (k *known) counted(got *script.Reply) (changed bool) {
 	return changed
 }
 
-// voids reports whether the permits in hand are of an older epoch than a reply, and so void.
-// A new generation voids nothing.
-func (k *known) voids(seen script.Echo) bool {
-	return seen.Generation == k.seen.Generation && seen.Epoch > k.seen.Epoch
-}
-
 // enter applies the epoch of a reply.
 func (k *known) enter(seen script.Echo, c *call.Clock) {
 	switch {
@@ -72,12 +51,6 @@ func (k *known) enter(seen script.Echo, c *call.Clock) {
 		return
 	}
 	k.seen = seen
-}
-
-// resumed reports whether the pause known here was ended by a reply: no pause holds, and the
-// epoch is a later one of the same generation.
-func (k *known) resumed(got *script.Reply) bool {
-	return got.Paused == 0 && got.Seen.Generation == k.seen.Generation && got.Seen.Epoch > k.seen.Epoch
 }
 
 // limits applies the state of each limit in a reply that was read at an instant.

@@ -66,18 +66,6 @@ func (s *learning) lapse(p permit) {
 	s.hurry = s.hurry || s.pace.Probe
 }
 
-// missed takes in that a call was not answered. If the store may have taken its
-// message, that is not sent again, for facts count once.
-func (s *learning) missed(executed bool) {
-	if s == nil {
-		return
-	}
-	s.revokes = false
-	if executed {
-		s.entry = store.Entry{}
-	}
-}
-
 // hurries reports whether a message is to be sent at once.
 func (l *Limiter) hurries() bool { return l.learning != nil && l.learning.hurry }
 

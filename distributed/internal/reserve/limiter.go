@@ -22,7 +22,7 @@ import (
 // learner is asked or a line logged. The methods of [throttle.Limiter],
 // [store.Limiter] and [conn.Caller] lock Mu, as do Inspect and those that
 // a goroutine or a timer begins with: prepare, take, release, finish, propose, apply,
-// flush, relax, settleUp and Deliver. All other methods, of the limiter and of its parts,
+// flush, relax and Deliver. All other methods, of the limiter and of its parts,
 // want it locked.
 type Limiter struct {
 	name string // of the lane, as it was given
@@ -75,7 +75,7 @@ func (l *Limiter) install(limits []throttle.Limit) error {
 		set.learn(l.learning.pace.Interval)
 	}
 	l.limitSet = set
-	l.known.replaced(len(set.limits))
+	l.known.next, l.known.states = make([]throttle.Instant, len(set.limits)), nil
 	l.outage.spent = make([]int64, len(set.limits))
 	l.flight.spent = nil // the call in progress reports it for the old limits
 	return nil
@@ -176,7 +176,7 @@ func (l *Limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 	for k, n := range l.encoded.Permits(c) {
 		rest.costs[k] -= n
 	}
-	if l.hand.within(rest.costs) {
+	if slices.ContainsFunc(l.hand, func(p permit) bool { return within(p.costs, rest.costs) }) {
 		l.hand.hold(rest)
 	} else {
 		l.credit(rest)

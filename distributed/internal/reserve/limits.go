@@ -127,14 +127,7 @@ func (s *limitSet) learn(interval time.Duration) {
 	if !s.encoded.Learned {
 		s.encoded = s.encoded.Learning()
 	}
-	s.tolerance = toleranceOf(s.limits)
-}
-
-// toleranceOf returns the permit tolerance of limits; a learned one that lets
-// everything go has none.
-func toleranceOf(limits []throttle.Limit) time.Duration {
-	if n := len(limits) - 1; n >= 0 && limits[n].Name == script.LearnedName && limits[n].Per <= time.Microsecond {
-		limits = limits[:n]
+	if s.tolerance = throttle.Tolerance(s.limits...); interval <= time.Microsecond { // it lets everything go
+		s.tolerance = throttle.Tolerance(limits...)
 	}
-	return throttle.Tolerance(limits...)
 }

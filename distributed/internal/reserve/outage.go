@@ -169,13 +169,6 @@ func (o *outage) pause(now, until throttle.Instant) {
 	o.reconcile(now, throttle.Fact{Until: until})
 }
 
-// reported takes off what was spent here and reported to Redis.
-func (o *outage) reported(spent []int64) {
-	for i, n := range spent {
-		o.spent[i] -= n
-	}
-}
-
 // firstProbe is how long after the first failure the store is asked again. Each
 // further failure doubles that, up to 64 times.
 const firstProbe = 10 * time.Millisecond
@@ -239,30 +232,25 @@ func (l *Limiter) Restore() (debt conn.Caller) {
 	return debtor{l}
 }
 
-// settleUp prepares a call that reports what was spent in an outage. It returns false if
-// another call has reported it meanwhile.
-func (l *Limiter) settleUp() bool {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if l.Closed || l.Lost || l.Underway || len(l.reports) == 0 && !l.outage.owes() {
-		return false
-	}
-	l.Underway = true
-	l.flight.begin(l.encoded, nil)
-	return true
-}
-
 // owes reports whether something was spent that was not reported.
 func (o *outage) owes() bool {
 	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
 }
 
-// A debtor is a limiter whose call only reports what it spent while the node was lost.
+// A debtor is a limiter whose call only reports what it spent while the node was lost, unless
+// another call has reported it meanwhile.
 type debtor struct{ *Limiter }
 
 // Call implements [conn.Caller].
 func (d debtor) Call() {
-	if d.settleUp() {
+	d.Mu.Lock()
+	owes := !d.Closed && !d.Lost && !d.Underway && (len(d.reports) > 0 || d.outage.owes())
+	if owes {
+		d.Underway = true
+		d.flight.begin(d.encoded, nil)
+	}
+	d.Mu.Unlock()
+	if owes {
 		d.Limiter.Call()
 	}
 }

@@ -42,7 +42,9 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 	if req.Limits != l.encoded {
 		return events // the limits were replaced meanwhile
 	}
-	l.outage.reported(l.flight.spent)
+	for i, n := range l.flight.spent {
+		l.outage.spent[i] -= n
+	}
 	if l.takeHand(got, fresh, now) && l.Link.MayLog(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
@@ -59,10 +61,10 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 // followPause applies the epoch of a reply, the pause that holds, and the end of one that was
 // known here.
 func (l *Limiter) followPause(got *script.Reply, now throttle.Instant) {
-	if l.known.resumed(got) && l.flight.voided == l.voided && !l.pausing() {
-		l.resume(now)
-	}
-	if l.known.voids(got.Seen) {
+	if got.Seen.Generation == l.known.seen.Generation && got.Seen.Epoch > l.known.seen.Epoch { // a new generation voids nothing
+		if got.Paused == 0 && l.flight.voided == l.voided && !l.pausing() {
+			l.resume(now)
+		}
 		l.discard(l.hand.all()) // under the epoch that it is of: the store has taken back what was promised
 	}
 	l.known.enter(got.Seen, &l.clock)
