@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -265,7 +266,7 @@ func (l *limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	}
 	l.later(now, func(h throttle.Instant) {
 		if l.claim != claimOf(resolved) && len(l.st.members) < 2 {
-			l.st.withdraw(l.claim) // no other process has made it
+			l.st.claims = slices.DeleteFunc(l.st.claims, l.made) // no other process has made it
 		}
 		l.limits, l.claim = resolved, claimOf(resolved)
 		l.st.join(h, l.id, l.claim)
@@ -399,8 +400,9 @@ func (l *limiter) end(deadline time.Time) error {
 	}
 }
 
-// leave writes what is pending, and that this process has ended, and closes the limiter. If another
-// process has the lock and time is left to ask again, the limiter stays open.
+// leave writes what is pending, and that this process has ended, and closes the limiter. Its claim
+// stays in force for some seconds more. If another process has the lock and time is left to ask
+// again, the limiter stays open.
 func (l *limiter) leave(hasTime bool) (left bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -409,7 +411,7 @@ func (l *limiter) leave(hasTime bool) (left bool, err error) {
 	}
 	h, err := l.begin(throttle.InstantOf(time.Now()))
 	if err == nil {
-		l.st.leave(l.id)
+		l.st.members = slices.DeleteFunc(l.st.members, func(m member) bool { return m.id == l.id })
 		l.dirty = true
 		err = l.finish(h)
 	}

@@ -54,8 +54,7 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		l.stray(store.EventClockStepped)
 	}
 	l.off = h.Sub(now)
-	claimed := slices.ContainsFunc(l.st.claims, func(c claim) bool { return c.limits == l.claim })
-	if h.Sub(l.st.seen(l.id)) > refresh || !claimed {
+	if h.Sub(l.st.seen(l.id)) > refresh || !slices.ContainsFunc(l.st.claims, l.made) {
 		l.dirty = true
 		l.st.join(h, l.id, l.claim)
 		l.unite(h)
@@ -66,6 +65,9 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 	}
 	return h, nil
 }
+
+// made reports whether a claim is of this process's limits.
+func (l *limiter) made(c claim) bool { return c.limits == l.claim }
 
 // finish writes the state if it has changed, and unlocks the file. After an error nothing
 // was spent.

@@ -80,16 +80,6 @@ func (s *state) join(now throttle.Instant, id uint64, limits string) {
 	s.claims = append(s.claims, claim{limits, now})
 }
 
-// leave removes a process. Its claims stay in force for some seconds more.
-func (s *state) leave(id uint64) {
-	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.id == id })
-}
-
-// withdraw removes a claim.
-func (s *state) withdraw(limits string) {
-	s.claims = slices.DeleteFunc(s.claims, func(c claim) bool { return c.limits == limits })
-}
-
 // seen returns the last note that a process uses the lane.
 func (s *state) seen(id uint64) throttle.Instant {
 	for _, m := range s.members {

@@ -60,12 +60,6 @@ func unionOf(s *state, own []throttle.Limit) union {
 // own returns the index of one of the limits among those of this process; -1: it has not that limit.
 func (u *union) own(i int) int { return slices.Index(u.back, i) }
 
-// same reports whether two limits are equal except for the name.
-func same(a, b throttle.Limit) bool {
-	a.Name = b.Name
-	return a == b
-}
-
 // places returns the indices of limits in the union, each its own; -1 if there is none.
 func (u *union) places(limits []throttle.Limit) []int {
 	taken := make([]bool, len(u.limits))
@@ -73,7 +67,7 @@ func (u *union) places(limits []throttle.Limit) []int {
 	for j, l := range limits {
 		places[j] = -1
 		for i, o := range u.limits {
-			if !taken[i] && same(o, l) {
+			if l.Name = o.Name; !taken[i] && o == l { // equal except for the name
 				places[j], taken[i] = i, true
 				break
 			}

@@ -50,11 +50,6 @@ func (t *trip) Fresh(took time.Duration, met bool, tolerance time.Duration, set 
 	return took <= tolerance+max(t.Usual(), set.Deadline)
 }
 
-// stoodStill reports whether a call's deadline fired late because this process stopped.
-func stoodStill(cause string, took, deadline time.Duration) bool {
-	return cause == "timeout" && took > deadline+max(deadline/2, 20*time.Millisecond)
-}
-
 // excuses reports whether a failed call says nothing about the store, because this process stopped.
 // On busy processors that may repeat while Redis is down. So callers wait no longer once such calls
 // in a row took as long as a first call may take.

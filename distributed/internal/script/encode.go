@@ -90,7 +90,11 @@ func (r *Request) Args(buf []any) []any {
 	if r.usual() {
 		return r.usualArgs(buf)
 	}
-	buf = append(buf, r.clock(), Micros(r.Tolerance), Micros(r.Latest), Micros(r.Horizon), r.Most,
+	var now any = "" // except in tests
+	if r.now != 0 {
+		now = r.now
+	}
+	buf = append(buf, now, Micros(r.Tolerance), Micros(r.Latest), Micros(r.Horizon), r.Most,
 		r.Seen.Generation, r.Seen.Epoch, r.Seen.Furthest, r.Period, asFlag(r.State), r.Channel, r.Lane)
 	buf = r.Limits.args(buf, r.now)
 	buf = append(buf, len(r.Reports))
@@ -111,14 +115,6 @@ func (r *Request) Args(buf []any) []any {
 		buf = r.Update.args(buf)
 	}
 	return buf
-}
-
-// clock returns the argument "now": empty except in tests.
-func (r *Request) clock() any {
-	if r.now == 0 {
-		return ""
-	}
-	return r.now
 }
 
 func (p *Report) args(buf []any) []any {
