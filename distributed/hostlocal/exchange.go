@@ -3,6 +3,7 @@ package hostlocal
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
@@ -11,7 +12,7 @@ import (
 
 // An exchange is the part of a limiter that exchanges messages with other processes about
 // what the vendor answered. It runs on a goroutine of its own, because the learner's lock
-// may be held where the limiter is called. The fields but those under mu are guarded by
+// may be held where the limiter is called. The fields but mu and again are guarded by
 // the limiter's lock.
 type exchange struct {
 	limiter *limiter
@@ -25,10 +26,8 @@ type exchange struct {
 	wanted  bool                 // the file has less than was applied here
 	from    int64                // place of the first message in the file
 
-	mu    sync.Mutex
-	runs  bool          // a goroutine exchanges messages
-	again bool          // and is to run once more
-	ended chan struct{} // closed when it has ended; nil: none ran
+	mu    sync.Mutex  // held by the goroutine that exchanges messages: calls of the learner must not overlap
+	again atomic.Bool // messages are to be exchanged once more
 }
 
 // Replicate implements [store.Replicator].
@@ -37,9 +36,13 @@ func (l *limiter) Replicate(learner store.Learner) {
 	l.learner.learner = learner
 	l.mu.Unlock()
 	x := &l.learner
-	if x.begin() && x.next(x.once()) { // a new process receives what the others have learned before its first call
-		go x.run()
+	x.mu.Lock()
+	more := x.once() // a new process receives what the others have learned before its first call
+	x.mu.Unlock()
+	if more {
+		x.again.Store(true)
 	}
+	go x.run()
 }
 
 // Flush implements [store.Replicator].
@@ -65,54 +68,41 @@ func (x *exchange) lapse(ordinal int64) {
 	}
 }
 
-// start makes the goroutine run once from now on.
+// start exchanges messages once from now on, in the background.
 func (x *exchange) start() {
-	if x.begin() {
+	if !x.again.Swap(true) {
 		go x.run()
 	}
 }
 
-// begin reports whether the caller is to exchange messages. If another goroutine does, that one
-// repeats it: calls of the learner must not overlap, and each message is applied once.
-func (x *exchange) begin() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.runs {
-		x.again = true
-		return false
+// run exchanges messages until there is nothing to do. A goroutine that does so already does it
+// instead: it looks once more after it has unlocked.
+func (x *exchange) run() {
+	for x.again.Load() && x.mu.TryLock() {
+		for x.again.Swap(false) {
+			if x.once() {
+				x.again.Store(true)
+			}
+		}
+		x.mu.Unlock()
 	}
-	x.runs, x.ended = true, make(chan struct{})
-	return true
-}
-
-// next reports whether the goroutine that exchanges messages must do so again.
-func (x *exchange) next(more bool) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.runs, x.again = more || x.again, false; !x.runs {
-		close(x.ended)
-	}
-	return x.runs
 }
 
 // last sends what the learner still holds, until a deadline: the caller of Close may hold
 // the learner's lock, or another process that of the file.
 func (x *exchange) last(deadline time.Time) {
-	x.start()
-	x.mu.Lock()
-	ended := x.ended
-	x.mu.Unlock()
-	late := time.NewTimer(time.Until(deadline))
-	defer late.Stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		x.mu.Lock()
+		for x.once() {
+		}
+		x.mu.Unlock()
+		x.run()
+	}()
 	select {
 	case <-ended:
-	case <-late.C:
-	}
-}
-
-// run exchanges messages until there is nothing to do.
-func (x *exchange) run() {
-	for x.next(x.once()) {
+	case <-time.After(time.Until(deadline)):
 	}
 }
 
