@@ -43,7 +43,8 @@ func (l *Limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	longest := l.Trip.Deadline(&l.Hub.Set)
-	l.flight.lends = l.demand.peak <= 1 && l.near() && longest <= longestLoan && now.Add(longest) < until
+	near := l.Met && !l.Lost && l.Link.Client.Own && l.Trip.Usual() < time.Millisecond // the next reply is
+	l.flight.lends = l.demand.peak <= 1 && near && longest <= longestLoan && now.Add(longest) < until
 	idle := !l.Underway
 	l.ask(now, 1, line)
 	l.flight.lends = false
@@ -56,14 +57,6 @@ func (l *Limiter) Lend(now, until throttle.Instant, line iter.Seq[throttle.Reque
 // longestLoan bounds for how long a lent call may hold its caller. A caller that gives up just
 // when Redis ceases to answer returns so much later.
 const longestLoan = 100 * time.Millisecond
-
-// near reports whether the next reply is expected within a millisecond.
-func (l *Limiter) near() bool {
-	return l.Met && !l.Lost && l.Link.Client.Own && l.Trip.Usual() < time.Millisecond
-}
-
-// borrowed runs the call that was lent, on the goroutine of the caller it is for.
-func (l *Limiter) borrowed() { l.Node.Run(l) }
 
 // ask notes that n requests are in line, and calls for their permits.
 func (l *Limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {

@@ -40,7 +40,7 @@ type Limiter struct {
 	outage   outage
 	flight   flight
 	survey   survey
-	borrow   func()                      // borrowed
+	borrow   func()                      // runs the call that was lent, on the goroutine of the caller it is for
 	look     func(throttle.Request) bool // looked
 
 	linger conn.Timer // of reports that no run takes along
@@ -57,7 +57,7 @@ var (
 // that the script cannot count.
 func New(h *call.Hub, name string, limits []throttle.Limit) (*Limiter, error) {
 	l := &Limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
-	l.borrow, l.look = l.borrowed, l.looked
+	l.borrow, l.look = func() { l.Node.Run(l) }, l.looked
 	l.demand.ahead.Ring, l.demand.quiet.Ring, l.linger.Ring, l.outage.probe.Ring = l.WakeQueue, l.relax, l.flush, l.Probe
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)

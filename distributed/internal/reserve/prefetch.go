@@ -152,7 +152,8 @@ func (l *Limiter) keep(now throttle.Instant, patient bool) {
 	ahead, spare := l.foresight(now), l.spare(now)
 	switch {
 	case !l.Closed && ahead > 0 && !l.hand.after(now.Add(ahead)):
-		l.demand.quiet.Set(l.patience(now))
+		p := &l.demand.pace // callers are expected for so long although none comes
+		l.demand.quiet.Set(max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond)
 	case !l.Closed && patient && spare > 0:
 		l.demand.quiet.Set(spare)
 	default:
@@ -170,12 +171,6 @@ func (l *Limiter) spare(now throttle.Instant) time.Duration {
 		return first.Add(l.tolerance * 7 / 8).Sub(now)
 	}
 	return max(min(first.Sub(now)-lingerFor, lingerFor), l.Trip.Lead())
-}
-
-// patience returns for how long callers are expected although no caller comes.
-func (l *Limiter) patience(now throttle.Instant) time.Duration {
-	p := &l.demand.pace
-	return max(p.last.Add(max(paceQuiet*p.gap, paceStall)).Sub(now), 0) + time.Millisecond
 }
 
 // relax gives back the permits in hand if no caller is expected any more.
