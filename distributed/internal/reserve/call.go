@@ -106,8 +106,8 @@ func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Op
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
 	req.Horizon = max(set.Horizon, l.Trip.Lead())
-	req.Seen, req.Period, req.Alive, req.State = l.known.seen, l.known.period, l.known.alive, now.Sub(l.known.asked) >= stateEvery
-	if req.State {
+	req.Seen, req.Period, req.Alive = l.known.seen, l.known.period, l.known.alive
+	if req.State = now.Sub(l.known.asked) >= stateEvery; req.State {
 		l.known.asked = now
 	}
 	req.Field = l.known.field

@@ -168,7 +168,8 @@ local function decide()
   if ARGV[10] == "1" then rare().answerState(list) end
   if lane.known then learning().answer(list) end
   save(seen)
-  if lane.message and ARGV[11] ~= "" then redis.pcall("PUBLISH", ARGV[11], lane.message) end -- or replicas learn by their next call
+  -- A replica without the message learns by its next call.
+  if lane.message and ARGV[11] ~= "" then redis.pcall("PUBLISH", ARGV[11], lane.message) end
   list[8] = (lane.lost and 1 or 0) + (lane.differs and 2 or 0) + (lane.healed and 4 or 0)
   return list
 end
