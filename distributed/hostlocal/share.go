@@ -177,7 +177,7 @@ func (l *limiter) load() (store.Event, error) {
 		return "", nil
 	}
 	st, rest, ok := readState(value, l.hot.head.events, &l.st)
-	if !ok || l.set.UnmarshalBinary(rest) != nil {
+	if !ok || !l.restore(rest) {
 		return store.EventStateForeign, nil
 	}
 	l.st, l.loaded = st, true
@@ -186,6 +186,9 @@ func (l *limiter) load() (store.Event, error) {
 	}
 	return "", nil
 }
+
+// restore puts the stored limits in force, and reports whether they are valid.
+func (l *limiter) restore(b []byte) bool { return l.set.UnmarshalBinary(b) == nil }
 
 // unite puts the union of the state in force.
 func (l *limiter) unite(h throttle.Instant) {

@@ -242,7 +242,9 @@ var algorithms = [...]string{
 }
 
 // windows reports whether an algorithm counts in windows.
-func windows(a throttle.Algorithm) bool { return strings.Contains("fgs", algorithms[a]) }
+func windows(a throttle.Algorithm) bool {
+	return a == throttle.AlgorithmFixedWindow || a == throttle.AlgorithmSlidingLog || a == throttle.AlgorithmSlidingWindow
+}
 
 func reduce(a, b int64) (int64, int64) {
 	x, y := a, b
