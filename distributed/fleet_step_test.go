@@ -1,12 +1,15 @@
 package distributed_test
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -50,6 +53,49 @@ func testStep(t *testing.T, limit throttle.Limit, step time.Duration) {
 		f.resumed(fmt.Sprint("at ", by), from, 2*standstill)
 	}
 	f.stop()
+}
+
+// The clock of Redis moves back by an hour while permits of the earlier clock are in hand, and then a
+// reply comes faster. The new difference of the clocks would date those permits an hour later, and
+// callers with deadlines would be rejected for that hour.
+func TestPermitsFromBeforeAStepAreDatedNoLater(t *testing.T) {
+	for phase := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			const rate, trip = 100, 300 * time.Millisecond
+			patient := func(s *distributed.Store) { s.Deadline, s.MaxDeadline = patience, patience }
+			f := newBubbleFleetOf(t, 1, trip, patient, throttle.TokenBucket(rate, time.Second, 2))
+			var skew, departed atomic.Int64
+			distributed.Skew(f.stores[0], &skew)
+			wait := func(ctx context.Context, n int) {
+				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				defer cancel()
+				if f.queues[0].WaitTurn(ctx, &shaping.Turn{N: n}) == nil {
+					departed.Add(int64(n))
+					return
+				}
+				time.Sleep(5 * time.Millisecond) // a rejection comes at once
+			}
+			for range 2 * rate {
+				f.wg.Go(func() {
+					for time.Since(f.start) < 12*time.Second {
+						wait(t.Context(), 1)
+					}
+				})
+			}
+			time.Sleep(2500*time.Millisecond + time.Duration(phase)*80*time.Millisecond)
+			skew.Store(-time.Hour.Microseconds())
+			time.Sleep(trip + trip/2)
+			f.server.Delay(time.Millisecond)
+			wait(shaping.WithPriority(t.Context(), shaping.PriorityHigh), 2) // asks at once
+			time.Sleep(time.Second)
+			before, began := departed.Load(), time.Now()
+			time.Sleep(5 * time.Second)
+			if n, all := departed.Load()-before, rate*time.Since(began).Seconds(); float64(n) < 0.9*all {
+				t.Errorf("phase %d: %d departed of %.0f after the step", phase, n, all)
+			}
+			f.wg.Wait()
+		})
+	}
 }
 
 // resumed fails the test unless the fleet departs at half its rate within a duration from an

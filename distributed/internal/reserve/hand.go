@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weirgo/weir/distributed/internal/call"
@@ -83,12 +84,14 @@ func (h *hand) take(i int) permit {
 	return p
 }
 
-// redate dates the permits in hand by the difference of the clocks in force. They were dated
-// later than the permits that come now, and both together would exceed the rate.
+// redate dates the permits in hand by the difference of the clocks in force, if that is earlier. They
+// were dated later than the permits that come now, and both together would exceed the rate. Permits
+// from before a step of Redis's clock keep their instants.
 func (h hand) redate(c *call.Clock) {
 	for i := range h {
-		h[i].at = c.Here(h[i].there)
+		h[i].at = min(h[i].at, c.Here(h[i].there))
 	}
+	slices.SortStableFunc(h, func(a, b permit) int { return cmp.Compare(a.at, b.at) })
 }
 
 // all takes out every permit.
