@@ -130,10 +130,10 @@ func (t *Table) Start(departed int64) { t.seen.Store(uint64(departed) << flyingB
 
 // Occupy counts one more call whose answer must end. It returns false if the most allowed are open;
 // zero: any number.
-func (t *Table) Occupy(most int64) bool {
+func (t *Table) Occupy(most int) bool {
 	for {
 		n := t.open.Load()
-		if most > 0 && n >= most {
+		if most > 0 && n >= int64(most) {
 			return false
 		}
 		if t.open.CompareAndSwap(n, n+1) {
@@ -143,10 +143,10 @@ func (t *Table) Occupy(most int64) bool {
 }
 
 // Vacate counts one fewer, and returns how many are left.
-func (t *Table) Vacate() (left int64) { return t.open.Add(-1) }
+func (t *Table) Vacate() (left int) { return int(t.open.Add(-1)) }
 
 // Occupied returns how many calls have answers that have not ended.
-func (t *Table) Occupied() int64 { return t.open.Load() }
+func (t *Table) Occupied() int { return int(t.open.Load()) }
 
 // Kept returns how many entries there are. It takes no lock.
 func (t *Table) Kept() int64 { return t.kept.Load() }

@@ -178,7 +178,7 @@ func TestCountsAreExactUnderConcurrency(t *testing.T) {
 					flying.Add(-1)
 					f.Answered()
 				}
-				if f.Occupy(most) {
+				if f.Occupy(int(most)) {
 					if n := open.Add(1); n > most {
 						t.Errorf("%d open, want %d at most", n, most)
 					}

@@ -12,52 +12,55 @@ import (
 // A bound is the veto that limits the calls in flight, in this process and in all that share its
 // store. A call counts until its answer has ended.
 type bound struct {
-	flights *flight.Table
-	most    int64         // zero: any number in this process
-	urgent  int64         // of most, for urgent calls
-	fleet   store.Flights // nil: any number in all processes
-
-	// Places of all processes for urgent calls only; nil: none. A call that ends vacates one of
-	// these first, so one is in use only while all others are.
-	reserve  store.Flights
-	reserved atomic.Int64 // places of reserve in use here
+	Bound
+	flights  *flight.Table
+	reserved atomic.Int64 // places of Reserve in use here
 	line     int          // urgent callers in line
 }
 
-// Bind bounds the calls in flight in this process, and together with others: zero and
-// nil mean any number. It is called before the first Take.
-func (g *Gate) Bind(most int, fleet store.Flights) {
-	g.bound.most, g.bound.fleet = int64(max(most, 0)), fleet
+// A Bound says how many calls may be in flight. The zero value means any number.
+type Bound struct {
+	Most   int           // in this process; zero: any number
+	Urgent int           // of Most, for urgent calls only
+	Fleet  store.Flights // in all processes; nil: any number
+
+	// Reserve are places of all processes for urgent calls only; nil: none. A call that ends vacates
+	// one of these first, so one is in use only while all others are.
+	Reserve store.Flights
+}
+
+// Bind bounds the calls in flight. It is called before the first Take.
+func (g *Gate) Bind(b Bound) {
+	g.bound.Bound = b
 	g.list()
-	if fleet != nil {
-		fleet.Notify(func() { g.wake() })
+	for _, places := range b.shared() {
+		places.Notify(func() { g.wake() })
 	}
 }
 
-// BindUrgent adds places for urgent calls in all processes to those of Bind. It is called before
-// the first Take.
-func (g *Gate) BindUrgent(reserve store.Flights) {
-	g.bound.reserve = reserve
-	reserve.Notify(func() { g.wake() })
+// shared returns the places of all processes.
+func (b *Bound) shared() (all []store.Flights) {
+	for _, places := range [...]store.Flights{b.Fleet, b.Reserve} {
+		if places != nil {
+			all = append(all, places)
+		}
+	}
+	return all
 }
-
-// Reserve reserves some of the calls that may be in flight in this process for urgent ones. It is
-// called before the first Take.
-func (g *Gate) Reserve(urgent int) { g.bound.urgent = int64(max(urgent, 0)) }
 
 // Bounded reports whether the calls in flight are bounded.
 func (g *Gate) Bounded() bool { return g.bound.holds() }
 
 // InFlight returns the number of calls in flight, if it is bounded.
-func (g *Gate) InFlight() int { return int(g.flights.Occupied()) }
+func (g *Gate) InFlight() int { return g.flights.Occupied() }
 
 // Flights returns how many calls may be in flight as a part of those of all processes.
 // It is nil if they are not bounded together.
 func (g *Gate) Flights() *throttle.FlightState {
-	if g.bound.fleet == nil {
+	if g.bound.Fleet == nil {
 		return nil
 	}
-	s := g.bound.fleet.State()
+	s := g.bound.Fleet.State()
 	return &s
 }
 
@@ -69,29 +72,29 @@ func (g *Gate) Vacate() {
 }
 
 // holds reports whether there is a bound.
-func (b *bound) holds() bool { return b.most > 0 || b.fleet != nil }
+func (b *bound) holds() bool { return b.Most > 0 || b.Fleet != nil }
 
 // mostFor returns how many calls there may be in flight in this process after one departs.
-func (b *bound) mostFor(urgent bool) int64 {
-	if urgent || b.most == 0 {
-		return b.most
+func (b *bound) mostFor(urgent bool) int {
+	if urgent || b.Most == 0 {
+		return b.Most
 	}
-	return max(b.most-b.urgent, 1)
+	return max(b.Most-b.Urgent, 1)
 }
 
 // room returns for how many of n calls there is room, if urgent of them are urgent. The error means
 // no room until the store is back.
 func (b *bound) room(n, urgent int) (int, error) {
 	if most := b.mostFor(urgent > 0); most > 0 {
-		n = min(n, int(max(0, most-b.flights.Occupied())))
+		n = min(n, max(0, most-b.flights.Occupied()))
 	}
-	if b.fleet == nil || n == 0 {
+	if b.Fleet == nil || n == 0 {
 		return n, nil
 	}
-	left, err := b.fleet.Room()
-	if left < n && urgent > 0 && b.reserve != nil {
+	left, err := b.Fleet.Room()
+	if left < n && urgent > 0 && b.Reserve != nil {
 		var more int
-		more, err = b.reserve.Room()
+		more, err = b.Reserve.Room()
 		left += min(more, urgent)
 	}
 	return min(n, left), err
@@ -99,13 +102,13 @@ func (b *bound) room(n, urgent int) (int, error) {
 
 // await receives the line whenever it changes.
 func (b *bound) await(n int, line iter.Seq[throttle.Request]) {
-	if b.fleet == nil {
+	if b.Fleet == nil {
 		return
 	}
-	b.fleet.Await(n)
-	if b.reserve != nil {
+	b.Fleet.Await(n)
+	if b.Reserve != nil {
 		b.line = urgentIn(line)
-		b.reserve.Await(b.line)
+		b.Reserve.Await(b.line)
 	}
 }
 
@@ -153,9 +156,9 @@ func (b *bound) Board(t flight.Turn) throttle.Instant {
 // boardFleet takes a place of all processes, and reports whether there was one.
 func (b *bound) boardFleet(urgent bool) bool {
 	switch {
-	case b.fleet == nil || b.fleet.Board():
+	case b.Fleet == nil || b.Fleet.Board():
 		return true
-	case urgent && b.reserve != nil && b.reserve.Board():
+	case urgent && b.Reserve != nil && b.Reserve.Board():
 		b.reserved.Add(1)
 		return true
 	}
@@ -166,10 +169,10 @@ func (b *bound) boardFleet(urgent bool) bool {
 func (b *bound) landFleet() (held bool) {
 	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
 		if b.reserved.CompareAndSwap(n, n-1) {
-			return b.reserve.Land()
+			return b.Reserve.Land()
 		}
 	}
-	return b.fleet != nil && b.fleet.Land()
+	return b.Fleet != nil && b.Fleet.Land()
 }
 
 // Leave implements veto.
@@ -179,7 +182,7 @@ func (b *bound) Leave(flight.Turn) { b.vacate() }
 // was full.
 func (b *bound) vacate() (wasFull bool) {
 	left := b.flights.Vacate()
-	wasFull = left < b.most && left >= b.mostFor(false)-1
+	wasFull = left < b.Most && left >= b.mostFor(false)-1
 	return b.landFleet() || wasFull
 }
 

@@ -14,7 +14,7 @@ import (
 // place, nor does a call that did not depart after all.
 func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := lineOf(t, func(g *Gate) { g.Bind(2, nil) })
+		l := lineOf(t, func(g *Gate) { g.Bind(Bound{Most: 2}) })
 		l.want(0)
 		l.want(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -39,7 +39,7 @@ func TestBoundLetsTheNextGoWhenOneEnds(t *testing.T) {
 func TestBoundRejectsWhileItsStoreIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("lost")
-		l := lineOf(t, func(g *Gate) { g.Bind(0, &lostSlots{err: lost}) })
+		l := lineOf(t, func(g *Gate) { g.Bind(Bound{Fleet: &lostSlots{err: lost}}) })
 		if _, _, err := l.depart(t.Context()); !errors.Is(err, lost) || l.InFlight() != 0 {
 			t.Errorf("depart = %v with %d in flight, want %v", err, l.InFlight(), lost)
 		}
@@ -49,7 +49,7 @@ func TestBoundRejectsWhileItsStoreIsLost(t *testing.T) {
 // A call for which the store has no slot after all is not counted.
 func TestBoundCountsNoCallThatItsStoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := lineOf(t, func(g *Gate) { g.Bind(5, &takenSlots{}) })
+		l := lineOf(t, func(g *Gate) { g.Bind(Bound{Most: 5, Fleet: &takenSlots{}}) })
 		now := l.Now()
 		if granted, err := l.Take(now, l.request(1)); granted.At != throttle.Never || err != nil || l.InFlight() != 0 {
 			t.Errorf("Take = %v, %v with %d in flight, want %v and 0", granted.At, err, l.InFlight(), throttle.Never)
@@ -85,8 +85,7 @@ func at(all ...time.Duration) (sum time.Duration) {
 func TestBoundReservesPlacesForUrgentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lineOf(t, func(g *Gate) {
-			g.Reserve(1)
-			g.Bind(3, nil)
+			g.Bind(Bound{Most: 3, Urgent: 1})
 		})
 		l.want(0)
 		l.want(0)
@@ -110,8 +109,7 @@ func TestBoundReservesPlacesOfAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, reserve := &fakeSlots{most: 2}, &fakeSlots{most: 1}
 		l := lineOf(t, func(g *Gate) {
-			g.Bind(0, all)
-			g.BindUrgent(reserve)
+			g.Bind(Bound{Fleet: all, Reserve: reserve})
 		})
 		urgent, other := l.request(1), l.request(1)
 		urgent.Urgent = true

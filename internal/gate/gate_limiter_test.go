@@ -33,7 +33,7 @@ func (g openGates) Limiter(key string, limits ...throttle.Limit) (throttle.Limit
 		return NewGate(inner, nil, nil, math.MaxInt64-pauseLag), nil
 	}
 	gate := NewGate(inner, nil, course.NewLedgers(nil, limits, true, false), math.MaxInt64-pauseLag)
-	gate.Bind(math.MaxInt, nil)
+	gate.Bind(Bound{Most: math.MaxInt})
 	return gate, nil
 }
 
@@ -82,7 +82,7 @@ func TestAGateOfRedisKeepsThePermitsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := limiter.(*Gate)
-			g.Bind(most, nil)
+			g.Bind(Bound{Most: most})
 			q, used, calls := shaping.NewQueue(limiter), new(atomic.Int64), new(atomic.Uint64)
 			call := func(turn shaping.Turn, every time.Duration) {
 				for {

@@ -341,7 +341,7 @@ func TestVetoesStandInOneOrder(t *testing.T) {
 	}
 	c := course.NewCourse(learn.Setting{}, nil)
 	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
-	g.Bind(1, nil)
+	g.Bind(Bound{Most: 1})
 	var got []string
 	for _, v := range g.vetoes {
 		got = append(got, reflect.TypeOf(v).Elem().Name())
@@ -361,7 +361,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 	slots := &fakeSlots{most: 5}
 	c := course.NewCourse(learn.Setting{}, nil)
 	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
-	g.Bind(6, slots)
+	g.Bind(Bound{Most: 6, Fleet: slots})
 	var wg sync.WaitGroup
 	var departed, now atomic.Int64
 	now.Store(int64(dawn))

@@ -82,10 +82,8 @@ func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 
 // Close implements [throttle.Remote].
 func (g *Gate) Close() error {
-	for _, flights := range []store.Flights{g.bound.fleet, g.bound.reserve} {
-		if flights != nil {
-			_ = flights.Close() // it returns no error
-		}
+	for _, places := range g.bound.shared() {
+		_ = places.Close() // it returns no error
 	}
 	if c, ok := g.Limiter.(io.Closer); ok {
 		return c.Close()

@@ -109,33 +109,32 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 }
 
 // bound bounds the lane's calls in flight, as the settings say.
-func (l *Lane) bound() error {
+func (l *Lane) bound() (err error) {
 	set := l.settings
-	l.gate.Reserve(set.ReservedInFlight)
-	if set.SharedMaxInFlight <= 0 {
-		l.gate.Bind(set.MaxInFlight, nil)
-		return nil
+	most, urgent := set.SharedMaxInFlight, set.ReservedInFlight
+	b := gate.Bound{Most: set.MaxInFlight, Urgent: urgent}
+	if most > 0 {
+		b.Fleet, err = l.flights(l.Key, max(most-urgent, 1))
+		if err == nil && urgent > 0 {
+			b.Reserve, err = l.flights(l.Key+urgentKey, urgent)
+		}
 	}
-	store, ok := set.Store.(store.FlightStore)
+	l.gate.Bind(b)
+	return err
+}
+
+// flights returns the most calls in flight that all processes may have under a key.
+func (l *Lane) flights(key string, most int) (store.Flights, error) {
+	shared, ok := l.settings.Store.(store.FlightStore)
 	if !ok {
-		return fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", set.SharedMaxInFlight, set.Store)
+		return nil, fmt.Errorf("InFlight.Shared is %d, but the store, %T, does not bound calls in flight across processes", l.settings.SharedMaxInFlight, l.settings.Store)
 	}
-	flights, err := store.Flights(l.Key, max(set.SharedMaxInFlight-set.ReservedInFlight, 1))
+	flights, err := shared.Flights(key, most)
 	if err != nil {
-		return fmt.Errorf("InFlight.Shared: %w", err)
+		return nil, fmt.Errorf("InFlight.Shared: %w", err)
 	}
 	flights.Watch(l.watch())
-	l.gate.Bind(set.MaxInFlight, flights)
-	if set.ReservedInFlight <= 0 {
-		return nil
-	}
-	urgent, err := store.Flights(l.Key+urgentKey, set.ReservedInFlight)
-	if err != nil {
-		return fmt.Errorf("InFlight.Reserve: %w", err)
-	}
-	urgent.Watch(l.watch())
-	l.gate.BindUrgent(urgent)
-	return nil
+	return flights, nil
 }
 
 // urgentKey follows a lane's key in the key of its places for urgent calls.

@@ -356,6 +356,6 @@ func (w *world) open() {
 		w.course = course.NewCourse(set, nil)
 	}
 	w.gate = gate.NewGate(limiter, w.course, nil, patient)
-	w.gate.Bind(most, nil)
+	w.gate.Bind(gate.Bound{Most: most})
 	w.gate.Notify(w.pump)
 }
