@@ -309,29 +309,6 @@ func (l *Lane) whole(old bool) bool {
 	return true
 }
 
-// rests returns how long a lane of such an age that may not go now should not be asked
-// again: until its buckets are full or its pause ends. Windows are looked at eight times.
-// If neither holds the lane, it is an eighth of its age.
-func (l *Lane) rests(age time.Duration) time.Duration {
-	s := l.queue.State()
-	seconds := 0.0
-	for _, limit := range s.Limits {
-		whole := limit.Limit.Per.Seconds() / 8
-		switch limit.Limit.Algorithm {
-		case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA, throttle.AlgorithmLeakyBucket:
-			whole = limit.Utilization * float64(max(limit.Limit.Enforced().Burst, 1)) / limit.Limit.PerSecond()
-		}
-		if limit.Utilization > 0 {
-			seconds = max(seconds, whole)
-		}
-	}
-	wait := max(s.Paused, time.Duration(min(seconds, idle.Seconds())*float64(time.Second)))
-	if wait == 0 {
-		wait = age / 8
-	}
-	return min(max(wait, 10*time.Millisecond), idle)
-}
-
 // close ends the line and the limiter.
 func (l *Lane) close() error {
 	l.queue.Close()

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +20,18 @@ const examined = 17
 const asked = 4
 
 // askedMost is how many lanes are checked for one new key in a full table. That takes a few
-// milliseconds, once: a lane that cannot be removed is not checked again before it can.
+// milliseconds.
 const askedMost = 10_000
+
+// restsEach is how long a lane that may not be removed is not checked again, for each lane of the
+// table: in one of 10,000 lanes for a second. So at most 10,000 lanes are checked a second.
+const restsEach = 100 * time.Microsecond
+
+// A rest is a lane that is not checked until an instant.
+type rest struct {
+	lane  *Lane
+	until throttle.Instant
+}
 
 // A table is a bounded set of lanes. Lanes are found without a lock. Everything else is done under
 // the lock of the table's lanes, except for the list of idle lanes.
@@ -35,7 +44,7 @@ type table struct {
 	index sync.Map      // lane.name -> *Lane
 	n     int           // of lanes
 
-	resting resting // lanes that must stay until an instant
+	resting []rest // lanes that had to stay, in order of their instants
 
 	mu   sync.Mutex // the innermost
 	idle []*Lane    // in order of arrival
@@ -85,97 +94,70 @@ func (t *table) list(l *Lane) {
 // it has removed, which the caller closes. It removes idle lanes that were unused for long. If the
 // table is full, it also removes the least recently used removable one of several.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
-	t.wake(throttle.InstantOf(time.Now()))
+	now := throttle.InstantOf(time.Now())
+	t.wake(now)
 	full, most := t.n >= bound, asked
 	if full {
 		most = askedMost
 	}
 	for n := 0; n < most; {
-		candidates := t.unused()
-		for i, c := range candidates {
-			if n >= most || c.age <= t.keep && !full {
-				t.relist(candidates[i:])
+		lanes := t.unused()
+		for i, l := range lanes {
+			age := l.age()
+			if n >= most || age <= t.keep && !full {
+				t.relist(lanes[i:])
 				return !full, gone
 			}
 			n++
-			if c.lane.retire(c.age > idle) {
-				t.remove(c.lane)
-				gone = append(gone, c.lane)
+			if l.retire(age > idle) {
+				t.remove(l)
+				gone = append(gone, l)
 				full = t.n >= bound
 				continue
 			}
-			heap.Push(&t.resting, rest{c.lane, throttle.InstantOf(time.Now()).Add(c.lane.rests(c.age))})
+			t.resting = append(t.resting, rest{l, now.Add(time.Duration(t.n) * restsEach)})
 		}
-		if !full || len(candidates) == 0 {
+		if !full || len(lanes) == 0 {
 			break
 		}
 	}
 	return !full, gone
 }
 
-// A candidate is an empty lane.
-type candidate struct {
-	lane *Lane
-	age  time.Duration // since its last use
-}
-
 // unused takes the next few empty lanes out of the list of idle lanes. The least recently used
 // comes first. Lanes in use come back when they are left.
-func (t *table) unused() []candidate {
+func (t *table) unused() []*Lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	candidates := make([]candidate, 0, examined)
-	for len(candidates) < examined && len(t.idle) > 0 {
+	lanes := make([]*Lane, 0, examined)
+	for len(lanes) < examined && len(t.idle) > 0 {
 		l := t.idle[0]
 		t.idle[0], t.idle = nil, t.idle[1:]
-		if l.users.Load() == 0 {
-			candidates = append(candidates, candidate{l, l.age()})
-			continue
+		if l.users.Load() > 0 {
+			l.listed.Store(false)
+			if l.users.Load() > 0 || !l.listed.CompareAndSwap(false, true) {
+				continue
+			}
+			// It was left meanwhile.
 		}
-		l.listed.Store(false)
-		if l.users.Load() == 0 && l.listed.CompareAndSwap(false, true) { // it was left meanwhile
-			candidates = append(candidates, candidate{l, l.age()})
-		}
+		lanes = append(lanes, l)
 	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.age, a.age) })
-	return candidates
+	slices.SortStableFunc(lanes, func(a, b *Lane) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	return lanes
 }
 
 // relist puts back the lanes that unused has taken.
-func (t *table) relist(candidates []candidate) {
+func (t *table) relist(lanes []*Lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range candidates {
-		t.idle = append(t.idle, c.lane)
-	}
+	t.idle = append(t.idle, lanes...)
 }
 
-// wake puts lanes that are removable by now back into the list of idle lanes.
+// wake puts lanes that have rested back into the list of idle lanes.
 func (t *table) wake(now throttle.Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.resting) > 0 && t.resting[0].until <= now {
-		t.idle = append(t.idle, heap.Pop(&t.resting).(rest).lane)
+		t.idle, t.resting = append(t.idle, t.resting[0].lane), t.resting[1:]
 	}
-}
-
-// A rest is a lane that must stay until an instant.
-type rest struct {
-	lane  *Lane
-	until throttle.Instant
-}
-
-// resting is a heap of lanes. The first to become removable is on top.
-type resting []rest
-
-func (r resting) Len() int           { return len(r) }
-func (r resting) Less(i, j int) bool { return r[i].until < r[j].until }
-func (r resting) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *resting) Push(x any)        { *r = append(*r, x.(rest)) }
-func (r *resting) Pop() any {
-	last := len(*r) - 1
-	x := (*r)[last]
-	(*r)[last] = rest{}
-	*r = (*r)[:last]
-	return x
 }
