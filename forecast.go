@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
@@ -133,29 +132,8 @@ func (c *call) afresh() error {
 // knownSublanes returns the sub-lanes that there are, and that the call would pass, each
 // entered.
 func (c *call) knownSublanes() (all []*lane.Lane) {
-	if !c.divided() {
-		return nil
-	}
-	parts := c.parts()
-	names := parts[:]
-	if c.lane.NamesBuckets() {
-		route := c.part(headers.ScopeRoute)
-		buckets, known := c.lane.BucketsOf(route)
-		names = append(names, c.sublimited())
-		if !known {
-			names = append(names, route+" first")
-		}
-		for _, name := range buckets {
-			if name != "" {
-				names = append(names, c.bucketPart(name))
-			}
-		}
-	}
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		if l := c.t.lanes.FindSublane(c.lane, name); l != nil {
+	for _, p := range c.parts(nil) {
+		if l := c.t.lanes.FindSublane(c.lane, p.name); l != nil {
 			all = append(all, l)
 		}
 	}

@@ -19,17 +19,50 @@ func (c *call) divided() bool {
 	return len(c.visits) > 0 || c.lane.NamesBuckets() || c.lane.HasSublanes()
 }
 
-// enterSublanes enters the sub-lanes that concern the call and exist by now.
-func (c *call) enterSublanes() {
-	c.enterBuckets()
-	if !c.lane.HasSublanes() {
-		return
-	}
-	for _, part := range c.parts() {
-		if part == "" {
-			continue
+// A part is a part of a lane for which there may be a sub-lane.
+type part struct {
+	name string
+	kind lane.Kind // one of Paused exists if something was refused there, others are made by need
+}
+
+// parts appends to all the parts of its lane to which the call belongs. Its buckets are those that
+// hold its route. If no answer has named them yet, the route's calls go one at a time.
+func (c *call) parts(all []part) []part {
+	if c.lane.NamesBuckets() {
+		route := c.part(headers.ScopeRoute)
+		names, known := c.lane.BucketsOf(route)
+		if !known {
+			all = append(all, part{route + " first", lane.First})
+		} else {
+			all = append(all, part{c.sublimited(), lane.Paused})
 		}
-		if l := c.t.lanes.FindSublane(c.lane, part); l != nil {
+		for _, name := range names {
+			if name != "" {
+				all = append(all, part{c.bucketPart(name), lane.Bucket})
+			}
+		}
+	}
+	if !c.lane.HasSublanes() {
+		return all
+	}
+	for _, name := range [...]string{c.part(headers.ScopeRoute), c.part(headers.ScopeCredential), c.routeAndCredential(), c.part(headers.ScopeLane)} {
+		if name != "" {
+			all = append(all, part{name, lane.Paused})
+		}
+	}
+	return all
+}
+
+// mostParts is the most parts of its lane to which a call belongs.
+const mostParts = 7
+
+// enterSublanes enters the sub-lanes that concern the call.
+func (c *call) enterSublanes() {
+	var room [mostParts]part
+	for _, p := range c.parts(room[:0]) {
+		if p.kind != lane.Paused {
+			c.openSublane(p.name, p.kind)
+		} else if l := c.t.lanes.FindSublane(c.lane, p.name); l != nil {
 			c.enterSublane(l)
 		}
 	}
@@ -99,11 +132,6 @@ func (c *call) doubtful(status int, signal *headers.Signal) bool {
 	return c.lane.Doubtful(c.key, routeOf(c.req), c.refusedFor)
 }
 
-// parts returns the names of all sub-lanes that the request may pass.
-func (c *call) parts() [4]string {
-	return [...]string{c.part(headers.ScopeRoute), c.part(headers.ScopeCredential), c.routeAndCredential(), c.part(headers.ScopeLane)}
-}
-
 // part returns the name of the sub-lane that a refusal of the request concerns,
 // and "" if it concerns the whole lane. In the lane that many keys share, a
 // refusal concerns one key.
@@ -139,27 +167,6 @@ func (c *call) named(bucket string) {
 	c.bucket = bucket
 	if c.bucket != "" || c.lane.NamesBuckets() {
 		c.lane.NoteBucket(c.part(headers.ScopeRoute), c.bucket)
-	}
-}
-
-// enterBuckets enters the sub-lanes of the buckets that hold the call's route. If no
-// answer has named them yet, it enters the one in which the route's calls go one at a
-// time.
-func (c *call) enterBuckets() {
-	if !c.lane.NamesBuckets() {
-		return
-	}
-	route := c.part(headers.ScopeRoute)
-	names, known := c.lane.BucketsOf(route)
-	if !known {
-		c.openSublane(route+" first", lane.First)
-		return
-	}
-	for _, name := range names {
-		c.enterBucket(name)
-	}
-	if l := c.t.lanes.FindSublane(c.lane, c.sublimited()); l != nil {
-		c.enterSublane(l)
 	}
 }
 
