@@ -27,33 +27,21 @@ type Answer struct {
 func (a *Answer) waited(while time.Duration) bool { return a.Stood > while || a.Others }
 
 // Landed applies an answer that is no refusal, or a call without an answer. It reports whether
-// calls may depart now that could not before.
-func (c *Course) Landed(ctx context.Context, now throttle.Instant, a *Answer) (room bool) {
+// calls may depart now that could not before. Most answers change nothing but the number of calls
+// in flight: then it reads no clock.
+func (c *Course) Landed(ctx context.Context, clock func() throttle.Instant, a *Answer) (room bool) {
 	if c == nil {
 		return false
 	}
 	teaches, room := c.matters(a)
 	if room && a.waited(0) {
-		c.moved.Store(int64(now))
+		c.moved.Store(int64(clock()))
 	}
 	if teaches {
-		c.Observe(ctx, now, a) // a call is in flight until its answer is known
+		c.Observe(ctx, clock(), a) // a call is in flight until its answer is known
 	}
 	c.down(a)
 	return room
-}
-
-// LandedSilently is Landed for an answer that changes nothing but the number of calls in
-// flight. It returns false for others, and does nothing then.
-func (c *Course) LandedSilently(a *Answer) bool {
-	if c == nil {
-		return true
-	}
-	if teaches, room := c.matters(a); teaches || room {
-		return false
-	}
-	c.down(a)
-	return true
 }
 
 // matters reports whether the learner observes an answer that is no refusal, and whether calls may

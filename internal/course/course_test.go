@@ -27,7 +27,7 @@ type ride struct {
 
 // Landed lands a call.
 func (r *ride) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
-	r.gate.Landed(ctx, now, a)
+	r.gate.Landed(ctx, func() throttle.Instant { return now }, a)
 }
 
 func rideOf(t *testing.T, set learn.Setting) *ride {
@@ -217,6 +217,6 @@ func BenchmarkCourse(b *testing.B) {
 		now := dawn + throttle.Instant(i)*1000
 		_, _ = g.Take(now, throttle.Request{N: 1, ID: i + 1})
 		a := course.Answer{ID: i + 1, Seen: c.Look(), Departed: now, Served: true}
-		g.Landed(b.Context(), now, &a)
+		g.Landed(b.Context(), func() throttle.Instant { return now }, &a)
 	}
 }

@@ -259,18 +259,14 @@ func (g *Gate) Expect(now throttle.Instant, r throttle.Request) (at throttle.Ins
 // last; nil: they are not.
 func (g *Gate) Store() *throttle.StoreState { return g.store.Load() }
 
-// LandedSilently counts out a call that teaches nothing, and whose end no other call awaits. Most
-// calls are like that. It reads no clock. It returns false for others, and does nothing then.
-func (g *Gate) LandedSilently(a *course.Answer) bool {
-	return !g.pause.shut.Load() && g.flights.Kept() == 0 && g.course.LandedSilently(a)
-}
-
-// Landed applies the answer to a call, or its lack.
-func (g *Gate) Landed(ctx context.Context, now throttle.Instant, a *course.Answer) {
-	room := g.course.Landed(ctx, now, a) || g.pause.shut.Load()
+// Landed applies the answer to a call, or its lack. Most calls teach nothing, and no other call
+// awaits their end: then it reads no clock.
+func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *course.Answer) {
+	room := g.course.Landed(ctx, clock, a) || g.pause.shut.Load()
 	if !room && g.flights.Kept() == 0 {
 		return
 	}
+	now := clock()
 	g.flights.Lock()
 	c := g.flights.Land(now, a.ID)
 	if a.Served {

@@ -45,19 +45,19 @@ func TestGateCountsAProbeOnce(t *testing.T) {
 	}
 	take(one, true)
 	take(two, false)
-	g.Landed(t.Context(), now, &course.Answer{ID: 3, Served: true}) // it was in flight before
+	g.Landed(t.Context(), clock(now), &course.Answer{ID: 3, Served: true}) // it was in flight before
 	take(two, false)
 	g.Refund(now, throttle.Grant{At: now}, two) // it never departed
 	take(two, false)
 	g.Refund(now, throttle.Grant{At: now}, one)
 	take(two, true)
-	g.Landed(t.Context(), now, &course.Answer{ID: 1, Served: true}) // it was taken back
+	g.Landed(t.Context(), clock(now), &course.Answer{ID: 1, Served: true}) // it was taken back
 	take(one, false)
-	g.Landed(t.Context(), now, &course.Answer{ID: 2})
+	g.Landed(t.Context(), clock(now), &course.Answer{ID: 2})
 	take(one, true)
 	now = now.Add(flight.Lease(0))
 	take(two, true) // the first may never be answered
-	g.Landed(t.Context(), now, &course.Answer{ID: 2, Served: true})
+	g.Landed(t.Context(), clock(now), &course.Answer{ID: 2, Served: true})
 	for id := range uint64(10) {
 		take(throttle.Request{N: 1, ID: 10 + id}, true)
 	}
@@ -389,7 +389,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 				default:
 					a.Served = true
 				}
-				g.Landed(t.Context(), now, &a)
+				g.Landed(t.Context(), clock(now), &a)
 				g.Vacate()
 			}
 		})

@@ -53,10 +53,15 @@ func (l *line) want(at time.Duration) uint64 {
 
 // land lands a call.
 func (l *line) land(id uint64, served bool) {
-	l.Landed(l.t.Context(), l.Now(), &course.Answer{ID: id, Served: served})
+	l.Landed(l.t.Context(), l.Now, &course.Answer{ID: id, Served: served})
 }
 
 // request returns a call's request to the limiter.
 func (l *line) request(id uint64) throttle.Request {
 	return throttle.Request{N: 1, ID: id}
+}
+
+// clock returns a clock that stands at an instant.
+func clock(at throttle.Instant) func() throttle.Instant {
+	return func() throttle.Instant { return at }
 }

@@ -102,11 +102,10 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
-	if len(a.Quotas) > 0 || !l.gate.LandedSilently(a) {
-		now := l.queue.Now()
-		l.spent(now, a) // first, because a call that lands lets the next one go
-		l.gate.Landed(ctx, now, a)
+	if len(a.Quotas) > 0 {
+		l.spent(l.Now(), a) // first, because a call that lands lets the next one go
 	}
+	l.gate.Landed(ctx, l.queue.Now, a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}

@@ -323,7 +323,7 @@ func (w *world) learn(id int32) {
 		w.pump()
 		a.Quotas, a.Refused = nil, false
 	}
-	w.gate.Landed(context.Background(), now, &a)
+	w.gate.Landed(context.Background(), func() throttle.Instant { return now }, &a)
 	if w.Knows != nil && w.Knows.Most > 0 {
 		w.gate.Vacate()
 	}
