@@ -14,21 +14,17 @@ import (
 // closes the lane, and lets it learn. It reports whether the lane is paused for
 // a time that its callers wait through.
 func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (paused bool) {
-	now := l.queue.Now()
+	now := l.Now()
 	l.refusedAt.Store(int64(now))
-	fact := throttle.Fact{}
-	if asked > 0 {
-		fact.Until = now.Add(min(asked, gate.LongestPause))
+	if a.Refused = true; asked > 0 {
+		a.Until = now.Add(min(asked, gate.LongestPause))
 	}
-	moved := l.closes(now, asked)
-	a.Refused, a.Until = true, fact.Until
 	l.reduce(now, a)
 	if !l.Shared {
 		l.ledgers.Read(now, a)
 	}
 	l.course.Observe(ctx, now, a)
-	l.queue.Reconcile(fact)
-	if moved {
+	if l.pause(now, asked, 0) {
 		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
 	return asked > 0 && asked <= l.settings.MaxPause
@@ -49,30 +45,33 @@ func (l *Lane) spent(now throttle.Instant, a *Answer) {
 	if l.Shared || len(a.Quotas) == 0 {
 		return
 	}
-	asked := l.ledgers.Read(now, a)
-	if asked == 0 {
-		return
-	}
-	moved := l.closes(now, asked)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(asked, gate.LongestPause) + learn.ResetGuard)})
-	if moved {
+	if asked := l.ledgers.Read(now, a); asked > 0 && l.pause(now, asked, learn.ResetGuard) {
 		l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
 }
 
-// closes passes on to the observer a pause that was asked for, if it is a new one, and closes the
-// lane if callers do not wait through it. It reports whether the lane was closed anew.
-func (l *Lane) closes(now throttle.Instant, asked time.Duration) bool {
+// Pause pauses the lane for d, as a refusal that asks for that time does. An
+// hour is the longest.
+func (l *Lane) Pause(d time.Duration) { l.pause(l.Now(), d, 0) }
+
+// pause applies a pause that was asked for, longer by guard; zero: none was. It passes a new one on
+// to the observer. It closes the lane if callers do not wait through the pause, and reports whether
+// it closed it anew.
+func (l *Lane) pause(now throttle.Instant, asked, guard time.Duration) (closed bool) {
+	var fact throttle.Fact
 	held := min(asked, gate.LongestPause)
 	moved := asked > 0 && l.moved(now, now.Add(held))
 	if moved {
 		l.Observer.Paused(asked, held)
 	}
-	if asked <= l.settings.MaxPause {
-		return false
+	if asked > l.settings.MaxPause {
+		l.gate.CloseTo(now.Add(held))
 	}
-	l.gate.CloseTo(now.Add(held))
-	return moved
+	if asked > 0 {
+		fact.Until = now.Add(held + guard)
+	}
+	l.queue.Reconcile(fact)
+	return moved && asked > l.settings.MaxPause
 }
 
 // warn logs a warning about the lane.

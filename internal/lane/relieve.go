@@ -2,9 +2,7 @@ package lane
 
 import (
 	"strings"
-	"time"
 
-	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -47,12 +45,4 @@ func (l *Lane) forget() {
 func (l *Lane) resume() {
 	l.pausedTo.Store(0)
 	l.queue.Reconcile(throttle.Fact{Resumed: true})
-}
-
-// Pause pauses the lane for d, as a refusal that asks for that time does. An
-// hour is the longest.
-func (l *Lane) Pause(d time.Duration) {
-	now := l.queue.Now()
-	l.closes(now, d)
-	l.queue.Reconcile(throttle.Fact{Until: now.Add(min(d, gate.LongestPause))})
 }
