@@ -91,11 +91,7 @@ func (c *call) forecast() (f Forecast, err error) {
 	if err := c.price(); err != nil {
 		return f, err
 	}
-	if c.group == nil {
-		f, err = c.lane.Forecast(c.ctx, &c.turn)
-	} else {
-		f, err = c.group.Forecast(c.ctx, &c.turn)
-	}
+	f, err = c.line().Forecast(c.ctx, &c.turn)
 	switch {
 	case c.t.Keys == nil:
 		f.Lane = ""

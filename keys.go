@@ -102,12 +102,12 @@ func (c *call) laneThat(key string) *lane.Lane {
 	return c.group.Named(key)
 }
 
-// late reports whether the permits of some lane hold no more.
-func (c *call) late() bool {
+// line returns the line in which the call waits.
+func (c *call) line() lane.Line {
 	if c.group != nil {
-		return c.group.Late(&c.turn)
+		return c.group.Line
 	}
-	return c.lane.Late(&c.turn)
+	return c.lane.Line()
 }
 
 // eachCost returns what the call costs of the limits of all its lanes, one lane after the

@@ -115,14 +115,9 @@ func (c *call) timeLeft() time.Duration {
 // couldGo reports whether the request could go again after a delay. It could
 // not if some lane is certain to hold it for too long.
 func (c *call) couldGo(delay time.Duration) bool {
-	var could bool
-	if c.group != nil {
-		could = c.group.CouldTake(c.ctx, &c.turn, delay)
-	} else {
-		could = c.lane.CouldTake(c.ctx, &c.turn, delay)
-	}
+	could := c.line().CouldTake(c.ctx, &c.turn, delay)
 	for _, v := range c.visits {
-		could = could && v.lane.CouldTake(c.ctx, &c.turn, delay)
+		could = could && v.lane.Line().CouldTake(c.ctx, &c.turn, delay)
 	}
 	return could
 }

@@ -139,7 +139,7 @@ func (c *call) prepare(out *http.Request) error {
 // long. If they do not, the call gives them back and waits once more. Prepare is
 // not called again, because it might always take that long.
 func (c *call) inTime(a *attempt) error {
-	if !c.late() {
+	if !c.line().Late(&c.turn) {
 		return nil
 	}
 	c.began = c.began.Add(c.lane.Now().Sub(c.turn.Departed())) // Prepare's time is no wait in line

@@ -97,13 +97,7 @@ func (c *call) waitInAll() error {
 	if c.longest > 0 {
 		c.turn.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
 	}
-	var err error
-	if c.group == nil {
-		err = c.lane.Wait(c.ctx, &c.turn)
-	} else {
-		err = c.group.Wait(c.ctx, &c.turn)
-	}
-	if err != nil {
+	if err := c.line().Wait(c.ctx, &c.turn); err != nil {
 		return err
 	}
 	for i, l := range c.all() {
@@ -125,11 +119,7 @@ func (c *call) giveBack() {
 	for i := range c.visits {
 		c.visits[i].passed = false
 	}
-	if c.group != nil {
-		c.group.Return(&c.turn)
-		return
-	}
-	c.lane.Return(&c.turn)
+	c.line().Return(&c.turn)
 }
 
 // countShadow lets a lane's shadow decide on the call too. The lane's own

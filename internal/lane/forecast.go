@@ -32,22 +32,14 @@ func (s *Lanes) Find(key string) (*Lane, error) {
 }
 
 // Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast] does.
-// The learned limit counts in the expected wait.
-func (l *Lane) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
-	f, err := l.queue.Forecast(ctx, t)
-	err = l.foresee(&f, throttle.Request{N: t.N, Each: t.Each, ID: t.ID}, err)
-	f.Lane, f.Limit = "", l.Label(f.Limit)
-	return f, err
-}
-
-// Forecast is [Lane.Forecast] for all lanes.
-func (g *Group) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
-	f, err := g.queue.Forecast(ctx, t)
-	for i, l := range slices.Concat(g.Lanes, g.sublanes) {
-		r := g.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
+// The learned limits count in the expected wait.
+func (n Line) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
+	f, err := n.queue.Forecast(ctx, t)
+	for i, l := range slices.Concat(n.Lanes, n.sublanes) {
+		r := n.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
 		err = l.foresee(&f, r, err)
 	}
-	held := g.Named(f.Lane)
+	held := n.Named(f.Lane)
 	f.Limit = held.Label(f.Limit)
 	if f.Lane != "" {
 		f.Lane = held.Key

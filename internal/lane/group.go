@@ -5,22 +5,17 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weirgo/weir/shaping"
-	"github.com/weirgo/weir/throttle"
 )
 
 // A Group is the line of the calls that need the same lanes, each of which has a permit
 // for them. It holds no state of its own, so it can be made anew whenever nobody is in it.
 type Group struct {
-	Lanes []*Lane // the narrowest first
-
-	sublanes []*Lane // that the calls need, too
-	members  members
-	queue    *shaping.Queue
-	hook     shaping.Hook
-	users    atomic.Int64 // calls in it
+	Line
+	members members
+	hook    shaping.Hook
+	users   atomic.Int64 // calls in it
 }
 
 // A roster is a lane's line for groups.
@@ -88,8 +83,7 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 		}
 		rosters[i] = s.groups.rosterOf(l)
 	}
-	g := &Group{Lanes: all[:n:n], sublanes: all[n:], members: membersOf(all)}
-	g.queue = s.groups.junction.NewQueue(rosters...)
+	g := &Group{Line: Line{all[:n:n], all[n:], s.groups.junction.NewQueue(rosters...)}, members: membersOf(all)}
 	g.queue.Line = s.settings.Line
 	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.named(w.Lane).waits(ctx, w) }
 	g.queue.Hook = &g.hook
@@ -185,28 +179,6 @@ func (g *Group) Leave() {
 	}
 }
 
-// Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,
-// the widest.
-func (g *Group) Named(name string) *Lane {
-	l := g.named(name)
-	if l.sub != nil {
-		return l.sub.lane
-	}
-	return l
-}
-
-// named returns the lane or sub-lane whose roster has a name; if none has it, the widest lane.
-func (g *Group) named(name string) *Lane {
-	for _, lanes := range [...][]*Lane{g.Lanes, g.sublanes} {
-		for _, l := range lanes {
-			if l.name() == name {
-				return l
-			}
-		}
-	}
-	return g.Lanes[len(g.Lanes)-1]
-}
-
 // Fits reports whether calls have costs for as many limits of each lane as in another group. A
 // lane alone takes them as they are.
 func (g *Group) Fits(o *Group) bool {
@@ -215,45 +187,3 @@ func (g *Group) Fits(o *Group) bool {
 
 // Size returns for how many limits of the i-th lane a call has a cost.
 func (g *Group) Size(i int) int { return int(g.members.sizes[i]) }
-
-// Wait waits until all lanes let the turn depart. The errors are those of
-// [shaping.Queue.WaitTurn], with the lane that held it.
-func (g *Group) Wait(ctx context.Context, t *shaping.Turn) error { return g.queue.WaitTurn(ctx, t) }
-
-// Part returns what the i-th lane charged for a departure.
-func (g *Group) Part(d shaping.Departure, i int) shaping.Departure { return g.queue.Part(d, i) }
-
-// Late is [Lane.Late] for all lanes.
-func (g *Group) Late(t *shaping.Turn) bool {
-	for i, l := range g.Lanes {
-		if l.late(g.Part(t.Departure(), i)) {
-			return true
-		}
-	}
-	return false
-}
-
-// Return is [Lane.Return] for all lanes.
-func (g *Group) Return(t *shaping.Turn) {
-	d := t.Departure()
-	var late [shaping.MaxRosters]bool
-	for i, l := range g.Lanes {
-		late[i] = l.late(g.Part(d, i))
-	}
-	g.queue.Return(t)
-	for i, l := range g.Lanes {
-		if _, remote := l.gate.Limiter.(throttle.Remote); late[i] && !remote {
-			l.queue.Settle(g.Part(d, i), throttle.Request{})
-		}
-	}
-}
-
-// CouldTake is [Lane.CouldTake] for all lanes.
-func (g *Group) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
-	for _, l := range g.Lanes {
-		if l.gate.ClosedFor(l.Now()) > delay {
-			return false
-		}
-	}
-	return g.queue.CheckWait(ctx, turn, delay) == nil
-}

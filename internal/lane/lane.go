@@ -37,7 +37,8 @@ type Lane struct {
 	share    learn.Share // of what answers report
 	gate     *gate.Gate
 	queue    *shaping.Queue
-	roster   *roster // of the groups; nil: the lane is in none. Under their lock
+	self     [1]*Lane // the lane, as the only one of its line
+	roster   *roster  // of the groups; nil: the lane is in none. Under their lock
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	listed    atomic.Bool             // its table knows that it may be idle
@@ -87,6 +88,7 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
 	l := &Lane{Key: key, settings: set, Budget: set.Budget(), Observer: set.Observe(key)}
+	l.self[0] = l
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
 	l.course = l.newCourse(limiter, local, learns, *limits)
@@ -186,10 +188,6 @@ func (l *Lane) Requests() int { return int(max(l.users.Load(), 0)) }
 // Now returns the present instant by the lane's clock.
 func (l *Lane) Now() throttle.Instant { return l.queue.Now() }
 
-// Wait waits in the lane's line for a turn to depart. The errors are those of
-// [shaping.Queue.WaitTurn].
-func (l *Lane) Wait(ctx context.Context, t *shaping.Turn) error { return l.queue.WaitTurn(ctx, t) }
-
 // Look returns the state of the lane's calls in flight.
 func (l *Lane) Look() Seen { return l.course.Look() }
 
@@ -200,23 +198,10 @@ func (l *Lane) Waiting() int { return l.queue.Waiting() }
 // Standings returns who is in line, the most requests first.
 func (l *Lane) Standings() []shaping.Standing { return l.queue.Standings() }
 
-// Late reports whether the turn's last departure was charged so long ago that
-// its permits hold no more.
-func (l *Lane) Late(t *shaping.Turn) bool { return l.late(t.Departure()) }
-
+// late reports whether a departure was charged so long ago that its permits hold no more.
 func (l *Lane) late(d shaping.Departure) bool {
 	charged := d.Grant.At
 	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
-}
-
-// Return gives back what the turn was granted last. If it is too late for that,
-// the limits of this process are settled, as if nothing had been granted.
-func (l *Lane) Return(t *shaping.Turn) {
-	d, late := t.Departure(), l.Late(t)
-	l.queue.Return(t)
-	if _, remote := l.gate.Limiter.(throttle.Remote); late && !remote {
-		l.queue.Settle(d, throttle.Request{})
-	}
 }
 
 // Charge charges a departure once more.

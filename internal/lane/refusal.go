@@ -6,7 +6,6 @@ import (
 
 	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
-	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -109,12 +108,6 @@ func (l *Lane) Landed(ctx context.Context, a *Answer) {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
 	}
-}
-
-// CouldTake reports whether the lane might let the turn go after the delay: it
-// is not certain to reject it.
-func (l *Lane) CouldTake(ctx context.Context, turn *shaping.Turn, delay time.Duration) bool {
-	return l.gate.ClosedFor(l.queue.Now()) <= delay && l.queue.CheckWait(ctx, turn, delay) == nil
 }
 
 // Alone reports whether a request that was refused at an instant, and twice since,

@@ -1,0 +1,87 @@
+package lane
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A Line is where calls wait that need the same lanes: the queue of one lane, or that of a group.
+type Line struct {
+	Lanes []*Lane // the narrowest first
+
+	sublanes []*Lane // that the calls need, too
+	queue    *shaping.Queue
+}
+
+// Line returns the line of the lane by itself.
+func (l *Lane) Line() Line { return Line{Lanes: l.self[:], queue: l.queue} }
+
+// Wait waits until all lanes let the turn depart. The errors are those of
+// [shaping.Queue.WaitTurn], with the lane that held it.
+func (n Line) Wait(ctx context.Context, t *shaping.Turn) error { return n.queue.WaitTurn(ctx, t) }
+
+// Part returns what the i-th lane charged for a departure.
+func (n Line) Part(d shaping.Departure, i int) shaping.Departure { return n.queue.Part(d, i) }
+
+// Late reports whether a lane charged the turn's last departure so long ago that its permits hold
+// no more.
+func (n Line) Late(t *shaping.Turn) bool {
+	for i, l := range n.Lanes {
+		if l.late(n.Part(t.Departure(), i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Return gives back what the turn was granted last. If it is too late for that,
+// the limits of this process are settled, as if nothing had been granted.
+func (n Line) Return(t *shaping.Turn) {
+	d := t.Departure()
+	var late [shaping.MaxRosters]bool
+	for i, l := range n.Lanes {
+		late[i] = l.late(n.Part(d, i))
+	}
+	n.queue.Return(t)
+	for i, l := range n.Lanes {
+		if _, remote := l.gate.Limiter.(throttle.Remote); late[i] && !remote {
+			l.queue.Settle(n.Part(d, i), throttle.Request{})
+		}
+	}
+}
+
+// CouldTake reports whether the lanes might let the turn go after the delay: none of them is
+// certain to reject it.
+func (n Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
+	for _, l := range n.Lanes {
+		if l.gate.ClosedFor(l.Now()) > delay {
+			return false
+		}
+	}
+	return n.queue.CheckWait(ctx, t, delay) == nil
+}
+
+// Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,
+// the widest.
+func (n Line) Named(name string) *Lane {
+	l := n.named(name)
+	if l.sub != nil {
+		return l.sub.lane
+	}
+	return l
+}
+
+// named returns the lane or sub-lane whose roster has a name; if none has it, the widest lane.
+func (n Line) named(name string) *Lane {
+	for _, lanes := range [...][]*Lane{n.Lanes, n.sublanes} {
+		for _, l := range lanes {
+			if l.name() == name {
+				return l
+			}
+		}
+	}
+	return n.Lanes[len(n.Lanes)-1]
+}
