@@ -130,15 +130,19 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		c.land(l, served, c.own(l, ofAll))
 	}
 	for i := range c.visits {
-		switch v := &c.visits[i]; {
-		case v.passed && v.lane == bucket:
-			v.passed = false
-			c.land(v.lane, served, quotas)
+		v := &c.visits[i]
+		var own []headers.Quota
+		if v.lane == bucket {
+			own = quotas
+		}
+		switch {
 		case v.passed:
 			v.passed = false
-			c.land(v.lane, served, nil)
-		case v.lane == bucket:
-			c.reportToBucket(bucket, quotas)
+			c.land(v.lane, served, own)
+		case len(own) > 0: // it learns from them all the same
+			a := c.answer(v.lane, own)
+			a.Served = true
+			v.lane.Reported(c.ctx, &a)
 		}
 	}
 }
@@ -166,10 +170,7 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
 func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
-	a.ID, a.Seen, a.Departed = c.turn.ID, c.seen[c.lanes-1], c.turn.Departed()
-	if l != c.lane {
-		a.Seen = c.seenIn(l)
-	}
+	a.ID, a.Seen, a.Departed = c.turn.ID, c.seenIn(l), c.turn.Departed()
 	a.Stood, a.Others = a.Departed.Sub(c.turn.Arrived()), l.Waiting() > 0
 	if len(quotas) > 0 {
 		a.Quotas = make([]learn.Quota, len(quotas))
@@ -197,27 +198,15 @@ func (c *call) seenIn(l *lane.Lane) lane.Seen {
 // quotaOf returns a quota in the learner's terms. A bound of calls in flight is no rate, and
 // its places come free as calls end, so it has neither a window nor a reset.
 func quotaOf(q *headers.Quota) learn.Quota {
-	if q.Unit == "concurrent-requests" {
-		return learn.Quota{
-			Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining,
-			HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, Advisory: q.Advisory,
-		}
+	own := learn.Quota{
+		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining,
+		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, Advisory: q.Advisory,
 	}
-	return learn.Quota{
-		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining, Reset: q.Reset, Window: q.Window,
-		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, HasReset: q.HasReset, HasWindow: q.HasWindow,
-		Filled: q.ResetKind == headers.ResetFull, Advisory: q.Advisory,
+	if q.Unit != "concurrent-requests" {
+		own.Reset, own.HasReset, own.Filled = q.Reset, q.HasReset, q.ResetKind == headers.ResetFull
+		own.Window, own.HasWindow = q.Window, q.HasWindow
 	}
-}
-
-// reportToBucket lets the bucket that the answer names learn from its quotas, if the
-// call did not pass its sub-lane.
-func (c *call) reportToBucket(l *lane.Lane, quotas []headers.Quota) {
-	if len(quotas) > 0 {
-		a := c.answer(l, quotas)
-		a.Served = true
-		l.Reported(c.ctx, &a)
-	}
+	return own
 }
 
 // A server is what HTTP has shown of the server behind a lane. It is kept

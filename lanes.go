@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -89,28 +90,15 @@ func (t *Transport) opened(key string, shared bool) {
 }
 
 // maxPause returns MaxPause or its default.
-func (t *Transport) maxPause() time.Duration {
-	if t.MaxPause > 0 {
-		return t.MaxPause
-	}
-	return DefaultMaxPause
-}
+func (t *Transport) maxPause() time.Duration { return cmp.Or(max(t.MaxPause, 0), DefaultMaxPause) }
 
 // mostWaiting returns Line.MaxWaiting or its default.
 func (t *Transport) mostWaiting() int {
-	if t.Line.MaxWaiting > 0 {
-		return t.Line.MaxWaiting
-	}
-	return shaping.DefaultMaxWaiting
+	return cmp.Or(max(t.Line.MaxWaiting, 0), shaping.DefaultMaxWaiting)
 }
 
 // maxLanes returns MaxLanes or its default.
-func (t *Transport) maxLanes() int {
-	if t.MaxLanes > 0 {
-		return t.MaxLanes
-	}
-	return DefaultMaxLanes
-}
+func (t *Transport) maxLanes() int { return cmp.Or(max(t.MaxLanes, 0), DefaultMaxLanes) }
 
 // Resume opens the lane of a key, for an operator who knows that the server's pause is over. The
 // pauses of the lane, of its routes and of its credentials end at once, even those longer than
@@ -121,10 +109,7 @@ func (t *Transport) maxLanes() int {
 // The key "" is also that of the lane that keys beyond MaxLanes share. The error is for limits that
 // do not validate, or shaping.ErrClosed. Resume is safe for concurrent use.
 func (t *Transport) Resume(key string) error {
-	if err := t.relieve(key, (*lane.Lanes).Resume); err != nil {
-		return fmt.Errorf("weir: resuming lane %q: %w", key, err)
-	}
-	return nil
+	return t.relieve("resuming", key, (*lane.Lanes).Resume)
 }
 
 // Pause pauses the lane of a key for d, as a refusal that asks for that time does: its requests
@@ -136,19 +121,15 @@ func (t *Transport) Pause(key string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("weir: pausing lane %q for %v: want a positive time", key, d)
 	}
-	pause := func(_ *lane.Lanes, l *lane.Lane, _ string) { l.Pause(d) }
-	if err := t.relieve(key, pause); err != nil {
-		return fmt.Errorf("weir: pausing lane %q: %w", key, err)
-	}
-	return nil
+	return t.relieve("pausing", key, func(_ *lane.Lanes, l *lane.Lane, _ string) { l.Pause(d) })
 }
 
-// relieve calls do for the lane of a key and for its sub-lanes.
-func (t *Transport) relieve(key string, do func(*lane.Lanes, *lane.Lane, string)) error {
+// relieve calls do for the lane of a key. The error says for what.
+func (t *Transport) relieve(what, key string, do func(*lane.Lanes, *lane.Lane, string)) error {
 	t.once.Do(t.init)
 	l, err := t.enter(key)
 	if err != nil {
-		return err
+		return fmt.Errorf("weir: %s lane %q: %w", what, key, err)
 	}
 	defer l.Leave(nil)
 	do(t.lanes, l, key)

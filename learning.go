@@ -110,8 +110,5 @@ func (t *Transport) imported(key string) *learn.Memory {
 func (t *Transport) Forget(key string) error {
 	// First, because a lane made from now on would use it.
 	t.memories.Delete(key)
-	if err := t.relieve(key, (*lane.Lanes).Forget); err != nil {
-		return fmt.Errorf("weir: forgetting lane %q: %w", key, err)
-	}
-	return nil
+	return t.relieve("forgetting", key, (*lane.Lanes).Forget)
 }

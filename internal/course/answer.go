@@ -78,10 +78,10 @@ func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 		return
 	}
 	c.mu.Lock()
-	f, first := c.fact(now, a)
+	f, flown := c.fact(now, a)
 	switch {
 	case !a.Served && !a.Refused:
-		if first && c.begun {
+		if flown.ID > 0 && c.begun {
 			c.state.Unread(f.Ordinal)
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
@@ -93,48 +93,28 @@ func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	if c.begun {
 		c.replan(now)
 	}
-	n := c.changed(now)
-	c.mu.Unlock()
-	if (n.Event || n.Line) && c.reports != nil {
-		c.reports.Learned(ctx, n)
-	}
+	c.report(ctx, now)
 }
 
-// flown returns the entry of a call that departed while the plan decided. It returns
-// false if there is none, or if its answer was observed.
-func (c *Course) flown(id uint64) (*flight.Call, bool) {
-	call := c.flights.Find(id)
-	return call, call != nil && call.Seen.Ordinal() > c.forgot
-}
-
-// given returns the ordinal that a fleet's store gave to a call in flight, zero if none. It also
-// returns how many calls the store knew as answered at its departure.
-func (c *Course) given(id uint64) (ordinal, over int64) {
-	if call, ok := c.flown(id); ok {
-		return call.Given, call.Over
-	}
-	return 0, 0
-}
-
-// fact returns the answer in the learner's terms, and whether it is the first one of a
-// call that departed while the plan decided.
-func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, first bool) {
+// fact returns the answer in the learner's terms. If it is the first one of a call that departed
+// while the plan decided, it also returns the entry of that call; otherwise the zero call.
+func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, flown flight.Call) {
 	v := c.Look()
 	f = learn.Fact{
 		Departed: a.Departed, Landed: now, Ordinal: a.Seen.Ordinal(), Flying: a.Seen.Flying(), Granted: v.Ordinal(),
 		Waited: a.waited(0), Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
 	}
-	flown, first := c.flown(a.ID)
-	if first {
-		f.Ordinal, f.Flying, f.Departed = flown.Seen.Ordinal(), flown.Seen.Flying(), flown.At
-		flown.Seen, flown.Given = 0, 0 // it counts once
+	if call := c.flights.Find(a.ID); call != nil && call.Seen.Ordinal() > c.forgot {
+		flown = *call
+		f.Ordinal, f.Flying, f.Departed = call.Seen.Ordinal(), call.Seen.Flying(), call.At
+		call.Seen, call.Given = 0, 0 // it counts once
 	}
 	if f.Ordinal == 0 { // the lane was made for this refusal
 		c.flights.Pass()
 		f.Ordinal, f.Flying = c.Look().Ordinal(), 1
 		f.Granted = f.Ordinal
 	}
-	return f, first
+	return f, flown
 }
 
 // mark notes the departures that show the pace of the lane.

@@ -224,12 +224,12 @@ func (f *fleet) linger(refused, held bool) {
 // observeShared is observe in a fleet.
 func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
-	given, over := c.given(a.ID)
-	f, unsent := c.fact(now, a)
+	f, flown := c.fact(now, a)
+	given, over := flown.Given, flown.Over
 	s, urgent := c.fleet, false
 	switch {
 	case !a.Served && !a.Refused:
-		if unsent && s.begun && given > 0 {
+		if s.begun && given > 0 {
 			if len(s.unsent.Data) == 0 && !s.unbound { // calls of others may wait until the store knows that this one has landed
 				s.linger(false, c.hold() > now)
 			}

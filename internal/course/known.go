@@ -1,6 +1,7 @@
 package course
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -67,6 +68,15 @@ func (c *Course) Learned() (learn.State, learn.Plan) {
 type Report struct {
 	Known       learn.Known
 	Event, Line bool // to the span of a call, to the log
+}
+
+// report unlocks the course, and reports the estimate if that is due.
+func (c *Course) report(ctx context.Context, now throttle.Instant) {
+	r := c.changed(now)
+	c.mu.Unlock()
+	if (r.Event || r.Line) && c.reports != nil {
+		c.reports.Learned(ctx, r)
+	}
 }
 
 // changed returns the report that is due. An event is due if the estimate differs by

@@ -70,11 +70,7 @@ func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
 	c.state.Receive(message, ordinal, at)
 	c.follow()
 	now := at.Add(-c.fleet.view.ClockOffset)
-	n := c.changed(now)
-	c.mu.Unlock()
-	if (n.Event || n.Line) && c.reports != nil {
-		c.reports.Learned(context.Background(), n)
-	}
+	c.report(context.Background(), now)
 }
 
 // begins makes the state the shared one.

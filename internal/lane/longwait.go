@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -32,10 +33,7 @@ func (l *Lane) dueToLog(cause waitCause) bool {
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
 		limit = limit.Enforced()
-		atHand := limit.Permits // of a window
-		if limit.Burst > 0 {
-			atHand = limit.Burst
-		}
+		atHand := cmp.Or(limit.Burst, limit.Permits) // of a bucket, of a window
 		seconds := min(float64(waiting-atHand)/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
