@@ -38,7 +38,7 @@ func (c *call) observe(resp *http.Response, err error, signal *headers.Signal) {
 // the body is waited for. Acted is true if the body then had nothing to add.
 func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 	dialect := c.dialect()
-	refuses, quotas := dialect.CanRefuse(resp.StatusCode), c.lane.Learns() || c.t.WaitForReset
+	refuses, quotas := dialect.CanRefuse(resp.StatusCode), c.lane.Course.Learns() || c.t.WaitForReset
 	if !refuses && !quotas {
 		return false
 	}
@@ -171,7 +171,7 @@ func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
 // refusal.
 func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
 	a.ID, a.Seen, a.Departed = c.turn.ID, c.seenIn(l), c.turn.Departed()
-	a.Stood, a.Others = a.Departed.Sub(c.turn.Arrived()), l.Waiting() > 0
+	a.Stood, a.Others = a.Departed.Sub(c.turn.Arrived()), l.Queue.Waiting() > 0
 	if len(quotas) > 0 {
 		a.Quotas = make([]learn.Quota, len(quotas))
 		for i := range quotas {

@@ -49,7 +49,7 @@ func (c *call) countDeparture(l *lane.Lane, o *observer, held bool) {
 	if !held {
 		o.counts.admitted.Add(1)
 	}
-	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), nil)
+	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Gate.Store()), nil)
 }
 
 // countFailure counts a turn that has ended with err, also in the metrics: in the lane that
@@ -60,7 +60,7 @@ func (c *call) countFailure(err error) {
 	if c.ctx.Err() == nil {
 		o.counts.rejected.Add(1)
 	}
-	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Store()), err)
+	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Gate.Store()), err)
 }
 
 // heldIn returns the key of the lane that rejected the call with err; if none did, of the one

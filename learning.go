@@ -62,7 +62,7 @@ func (t *Transport) ExportLearned() map[string]json.RawMessage {
 	t.once.Do(t.init)
 	all := make(map[string]json.RawMessage)
 	for _, l := range t.lanes.All() {
-		if m, ok := l.Export(); ok {
+		if m, ok := l.Course.Export(); ok {
 			all[l.Key], _ = json.Marshal(m) // states have finite numbers
 		}
 	}

@@ -64,22 +64,22 @@ func (t *Transport) Snapshot() []LaneState {
 
 // stateOf returns the state of a lane.
 func stateOf(l *lane.Lane) LaneState {
-	s := l.State()
+	s := l.Queue.State()
 	return LaneState{
 		Key:      l.Key,
 		Waiting:  s.Waiting,
-		Line:     l.Standings(),
+		Line:     l.Queue.Standings(),
 		Requests: l.Requests(),
-		InFlight: l.InFlight(),
+		InFlight: l.Gate.InFlight(),
 		Paused:   s.Paused,
 		Refused:  l.SinceRefusal(),
 		Counts:   observerOf(l).counts.read(),
 		Stale:    s.Stale,
-		Learned:  Learned(l.Known()),
+		Learned:  Learned(l.Course.Known()),
 		Shadow:   shadowCounts(l),
 		Limits:   s.Limits,
 		Store:    s.Store,
-		Flights:  l.Flights(),
+		Flights:  l.Gate.Flights(),
 	}
 }
 

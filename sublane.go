@@ -92,7 +92,7 @@ func (c *call) leaveSublanes() {
 func (c *call) sublanePaused() bool {
 	c.enterSublanes()
 	for _, v := range c.visits {
-		if v.lane.State().Paused > 0 || v.lane.OfBucket() && !v.passed {
+		if v.lane.Queue.State().Paused > 0 || v.lane.OfBucket() && !v.passed {
 			return true
 		}
 	}

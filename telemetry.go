@@ -94,7 +94,7 @@ func observed(s *lane.Lanes) telemetry.Lanes {
 		if s := lanes.Value(); s != nil {
 			s.Each(func(l *lane.Lane) bool {
 				o := observerOf(l)
-				return yield(&o.meter, telemetry.State{State: l.State(), MostWaiting: o.t.mostWaiting(), Configured: l.Configured(), Learned: l.Known().Rate})
+				return yield(&o.meter, telemetry.State{State: l.Queue.State(), MostWaiting: o.t.mostWaiting(), Configured: l.Configured(), Learned: l.Course.Known().Rate})
 			})
 		}
 	}

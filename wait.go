@@ -101,11 +101,11 @@ func (c *call) waitInAll() error {
 		return err
 	}
 	for i, l := range c.all() {
-		c.seen[i] = l.Look()
+		c.seen[i] = l.Course.Look()
 	}
 	for i := range c.visits {
 		v := &c.visits[i]
-		v.passed, v.seen = true, v.lane.Look()
+		v.passed, v.seen = true, v.lane.Course.Look()
 	}
 	return nil
 }

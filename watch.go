@@ -82,7 +82,7 @@ func (w *watch) look(c *call, l *lane.Lane, err error) {
 
 // report reports the matters that have begun.
 func (w *watch) report(c *call, l *lane.Lane, now throttle.Instant) {
-	limit, used := nearest(l.State().Limits)
+	limit, used := nearest(l.Queue.State().Limits)
 	differs := differing(l)
 	w.mu.Lock()
 	rate, usual, spikes := w.arrivals(observerOf(l).calls.Load(), now)

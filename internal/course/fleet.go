@@ -92,8 +92,8 @@ func (c *Course) say(m learn.Message) {
 
 // Learns reports whether refusals teach something.
 func (c *Course) Learns() bool {
-	if c.fleet == nil || !c.fleet.obeys {
-		return true
+	if c == nil || c.fleet == nil || !c.fleet.obeys {
+		return c != nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

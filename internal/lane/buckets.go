@@ -113,12 +113,12 @@ func (b *buckets) makeRoom() {
 func (l *Lane) begin(kind Kind, of *Lane) {
 	switch {
 	case kind == First:
-		l.gate.CloseTo(l.Now())
-	case l.course == nil || of.course == nil:
+		l.Gate.CloseTo(l.Now())
+	case l.Course == nil || of.Course == nil:
 	case kind == Bucket:
-		l.course.Adopt(of.course)
+		l.Course.Adopt(of.Course)
 	default:
-		l.course.Follow(of.course)
+		l.Course.Follow(of.Course)
 	}
 }
 
@@ -127,7 +127,7 @@ func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
 
 // Reported applies the quotas that an answer reports, for a call that has not passed the lane.
 func (l *Lane) Reported(ctx context.Context, a *Answer) {
-	now := l.queue.Now()
+	now := l.Queue.Now()
 	l.spent(now, a)
-	l.course.Observe(ctx, now, a)
+	l.Course.Observe(ctx, now, a)
 }

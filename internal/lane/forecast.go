@@ -52,9 +52,9 @@ func (n Line) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, 
 func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error {
 	now := l.Now()
 	r.Since = now
-	held := l.gate.Expect(now, r).Sub(now)
+	held := l.Gate.Expect(now, r).Sub(now)
 	f.Expected = max(f.Expected, l.learnedTime(f.Waiting)+max(held, 0))
-	if closed := l.gate.ClosedFor(now); closed > 0 && !errors.Is(err, shaping.ErrClosed) {
+	if closed := l.Gate.ClosedFor(now); closed > 0 && !errors.Is(err, shaping.ErrClosed) {
 		f.Wait, f.Expected, f.Lane, f.Limit, f.Reason = closed, max(f.Expected, closed), l.Key, "", throttle.ReasonPause
 		err = &shaping.Error{Err: gate.ErrPaused, Wait: closed, Waiting: f.Waiting, Lane: l.Key, Reason: throttle.ReasonPause}
 	}
@@ -64,8 +64,8 @@ func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error
 // learnedTime returns how long n requests take at the lane's learned rate, certain or not; zero: no
 // learned rate.
 func (l *Lane) learnedTime(n int) time.Duration {
-	_, plan := l.course.Learned()
-	if plan.Rate <= 0 || !l.course.Steers() {
+	_, plan := l.Course.Learned()
+	if plan.Rate <= 0 || !l.Course.Steers() {
 		return 0
 	}
 	return time.Duration(min(float64(n)/plan.Rate, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))

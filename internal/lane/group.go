@@ -105,7 +105,7 @@ func (s *groups) rosterOf(l *Lane) *shaping.Roster {
 		if l.sub != nil {
 			made = s.junction.NewPart
 		}
-		l.roster = &roster{Roster: made(l.name(), l.queue)}
+		l.roster = &roster{Roster: made(l.name(), l.Queue)}
 	}
 	return l.roster.Roster
 }

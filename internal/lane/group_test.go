@@ -29,7 +29,7 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, of := range []*Lane{l, sub} {
-			of.Landed(t.Context(), &Answer{ID: 1, Seen: of.Look(), Departed: turn.Departed(), Served: true})
+			of.Landed(t.Context(), &Answer{ID: 1, Seen: of.Course.Look(), Departed: turn.Departed(), Served: true})
 		}
 		g.Leave()
 		sub.Leave(&turn)
@@ -37,7 +37,7 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 		if g, err := s.Join(l); g != nil || err != nil || l.Line().Wait(t.Context(), &alone) != nil {
 			t.Errorf("a call of the lane alone is in group %v, %v", g, err)
 		}
-		l.Landed(t.Context(), &Answer{ID: 2, Seen: l.Look(), Departed: alone.Departed(), Served: true})
+		l.Landed(t.Context(), &Answer{ID: 2, Seen: l.Course.Look(), Departed: alone.Departed(), Served: true})
 		l.Leave(&alone)
 		for _, want := range []int{1, 0} {
 			o, err := s.Enter("b.test " + strconv.Itoa(want))

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weirgo/weir/internal/flight"
-	"github.com/weirgo/weir/throttle"
 )
 
 // A Seen is the state of a lane when a call departed from it. Zero belongs to a call that
@@ -20,14 +19,7 @@ type Flight struct {
 }
 
 // Bounded reports whether the lane bounds its calls in flight.
-func (l *Lane) Bounded() bool { return l.gate.Bounded() }
-
-// Flights returns how many calls may be in flight as a part of those of all
-// processes. It is nil if they are not bounded together.
-func (l *Lane) Flights() *throttle.FlightState { return l.gate.Flights() }
-
-// InFlight returns the number of calls in flight, if the lane bounds it.
-func (l *Lane) InFlight() int { return l.gate.InFlight() }
+func (l *Lane) Bounded() bool { return l.Gate.Bounded() }
 
 // Fly makes f the flight of a call that has departed, and will not be given back.
 func (l *Lane) Fly(f *Flight) {
@@ -42,7 +34,7 @@ func (f *Flight) Lasts() bool { return f.lane != nil && !f.over.Load() }
 // Land ends the flight, and lets others depart. Ending it again does nothing.
 func (f *Flight) Land() {
 	if f.lane != nil && f.over.CompareAndSwap(false, true) {
-		f.lane.gate.Vacate()
+		f.lane.Gate.Vacate()
 	}
 }
 

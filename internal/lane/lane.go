@@ -29,16 +29,16 @@ type Lane struct {
 	Budget   *backoff.Budget // of retries
 	Observer Observer
 	Shadow   *Shadow // nil: there are no shadow limits
+	Queue    *shaping.Queue
+	Gate     *gate.Gate
+	Course   *course.Course // nil: the lane does not learn
 
 	settings *Settings
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
-	course   *course.Course                   // nil: the lane does not learn
 	ledgers  *course.Ledgers
 	share    learn.Share // of what answers report
-	gate     *gate.Gate
-	queue    *shaping.Queue
-	self     [1]*Lane // the lane, as the only one of its line
-	roster   *roster  // of the groups; nil: the lane is in none. Under their lock
+	self     [1]*Lane    // the lane, as the only one of its line
+	roster   *roster     // of the groups; nil: the lane is in none. Under their lock
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
 	listed    atomic.Bool             // its table knows that it may be idle
@@ -91,21 +91,21 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 	l.self[0] = l
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
-	l.course = l.newCourse(limiter, local, learns, *limits)
-	l.ledgers = course.NewLedgers(l.course, *limits, set.WaitResets, learns && local)
+	l.Course = l.newCourse(limiter, local, learns, *limits)
+	l.ledgers = course.NewLedgers(l.Course, *limits, set.WaitResets, learns && local)
 	l.ledgers.Share = set.Share
-	l.gate = gate.NewGate(limiter, l.course, l.ledgers, set.MaxPause)
-	l.queue = shaping.NewQueue(l.gate)
-	l.queue.Line = set.Line
+	l.Gate = gate.NewGate(limiter, l.Course, l.ledgers, set.MaxPause)
+	l.Queue = shaping.NewQueue(l.Gate)
+	l.Queue.Line = set.Line
 	l.hook.Wait = l.waits
-	l.queue.Hook = &l.hook
+	l.Queue.Hook = &l.hook
 	if shared, ok := limiter.(store.Limiter); ok {
 		shared.Watch(l.watch())
 	}
-	now := l.queue.Now()
+	now := l.Queue.Now()
 	l.used.Store(int64(now))
 	if !local {
-		l.gate.Update(now)
+		l.Gate.Update(now)
 	}
 	return l, nil
 }
@@ -121,7 +121,7 @@ func (l *Lane) bound() (err error) {
 			b.Reserve, err = l.flights(l.Key+urgentKey, urgent)
 		}
 	}
-	l.gate.Bind(b)
+	l.Gate.Bind(b)
 	return err
 }
 
@@ -178,50 +178,30 @@ func (l *Lane) Label(name string) string {
 	return name
 }
 
-// Learns reports whether the lane learns from answers.
-func (l *Lane) Learns() bool { return l.course != nil && l.course.Learns() }
-
 // Requests returns the number of requests in the lane: in line, in flight or
 // between attempts.
 func (l *Lane) Requests() int { return int(max(l.users.Load(), 0)) }
 
 // Now returns the present instant by the lane's clock.
-func (l *Lane) Now() throttle.Instant { return l.queue.Now() }
-
-// Look returns the state of the lane's calls in flight.
-func (l *Lane) Look() Seen { return l.course.Look() }
-
-// Waiting returns the number of requests in line. In a lane with groups these are the
-// ones whose line waits for this lane.
-func (l *Lane) Waiting() int { return l.queue.Waiting() }
-
-// Standings returns who is in line, the most requests first.
-func (l *Lane) Standings() []shaping.Standing { return l.queue.Standings() }
+func (l *Lane) Now() throttle.Instant { return l.Queue.Now() }
 
 // late reports whether a departure was charged so long ago that its permits hold no more.
 func (l *Lane) late(d shaping.Departure) bool {
 	charged := d.Grant.At
-	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.gate.Limiter.Tolerance(), throttle.Tolerance())
+	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.Gate.Limiter.Tolerance(), throttle.Tolerance())
 }
 
 // Charge charges a departure once more.
-func (l *Lane) Charge(d shaping.Departure) { l.queue.Charge(d) }
+func (l *Lane) Charge(d shaping.Departure) { l.Queue.Charge(d) }
 
 // Settle states what a departure should have been charged, since its cost in a unit is known.
 func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
-	l.queue.Settle(d, actual)
+	l.Queue.Settle(d, actual)
 	l.ledgers.Settle(unit, d.Request, actual)
 }
 
-// Store returns how the lane's limits are shared through a store, as the
-// limiter returned it last. It is nil if they are not shared.
-func (l *Lane) Store() *throttle.StoreState { return l.gate.Store() }
-
 // HasSublanes reports whether the lane has sub-lanes. It takes no lock.
 func (l *Lane) HasSublanes() bool { return l.sublanes.Load() > 0 }
-
-// State returns the state of the lane's queue and limiter.
-func (l *Lane) State() shaping.State { return l.queue.State() }
 
 // SinceRefusal returns how long ago the server last refused; zero: it never did.
 func (l *Lane) SinceRefusal() time.Duration {
@@ -231,9 +211,6 @@ func (l *Lane) SinceRefusal() time.Duration {
 	}
 	return max(l.Now().Sub(at), 1)
 }
-
-// Known returns what the answers have taught.
-func (l *Lane) Known() learn.Known { return l.course.Known() }
 
 // Configured returns how many requests per second the configured limits of up
 // to a minute allow. Zero means any number.
@@ -262,7 +239,7 @@ func (l *Lane) Leave(t *shaping.Turn) {
 }
 
 // age returns for how long the lane was not used.
-func (l *Lane) age() time.Duration { return l.queue.Now().Sub(throttle.Instant(l.used.Load())) }
+func (l *Lane) age() time.Duration { return l.Queue.Now().Sub(throttle.Instant(l.used.Load())) }
 
 // retire takes the lane out of use, if nobody is in it and nothing would be
 // forgotten with it. An old lane may forget what it has learned.
@@ -282,7 +259,7 @@ func (l *Lane) retire(old bool) bool {
 
 // whole reports whether nothing would be forgotten with the lane.
 func (l *Lane) whole(old bool) bool {
-	s := l.queue.State()
+	s := l.Queue.State()
 	if s.Whole || !old || s.Paused > 0 {
 		return s.Whole
 	}
@@ -296,15 +273,15 @@ func (l *Lane) whole(old bool) bool {
 
 // close ends the line and the limiter.
 func (l *Lane) close() error {
-	l.queue.Close()
-	l.Observer.Closed(l.queue.State().Store)
-	return l.gate.Close()
+	l.Queue.Close()
+	l.Observer.Closed(l.Queue.State().Store)
+	return l.Gate.Close()
 }
 
 // waits passes on to the log and the observer a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.logLong(w)
-	return l.Observer.Waits(ctx, w, l.Store())
+	return l.Observer.Waits(ctx, w, l.Gate.Store())
 }
 
 // logLong logs a wait that will be long. Otherwise nobody would notice callers

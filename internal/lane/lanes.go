@@ -163,7 +163,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	}
 	if s.settings.Recall != nil {
 		if memory := s.settings.Recall(key); memory != nil {
-			l.course.Recall(l.queue.Now(), *memory)
+			l.Course.Recall(l.Queue.Now(), *memory)
 		}
 	}
 	l.enter()
@@ -259,7 +259,7 @@ func (s *Lanes) Drain() { s.draining.Store(true) }
 // Empty reports whether all lanes are empty, and no call counted in flight.
 func (s *Lanes) Empty() bool {
 	for _, l := range s.All() {
-		if l.Requests() > 0 || l.InFlight() > 0 {
+		if l.Requests() > 0 || l.Gate.InFlight() > 0 {
 			return false
 		}
 	}

@@ -38,8 +38,8 @@ func TestQueueHasTheOwnersLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.queue.Line != s.settings.Line {
-		t.Errorf("the queue has the line %+v, want %+v", l.queue.Line, s.settings.Line)
+	if l.Queue.Line != s.settings.Line {
+		t.Errorf("the queue has the line %+v, want %+v", l.Queue.Line, s.settings.Line)
 	}
 }
 

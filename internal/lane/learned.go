@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/weirgo/weir/internal/course"
-	"github.com/weirgo/weir/internal/learn"
 )
 
 // An Answer is the outcome of a call that departed from a lane.
@@ -28,7 +27,3 @@ func (l *Lane) Learned(ctx context.Context, r course.Report) {
 	}
 	l.settings.Logger().Info("weir: a limit was learned from the server's answers", with...)
 }
-
-// Export returns what the lane has learned, for the Recall of a later owner. It returns false if
-// nothing is certain.
-func (l *Lane) Export() (learn.Memory, bool) { return l.course.Export() }

@@ -17,7 +17,7 @@ type Line struct {
 }
 
 // Line returns the line of the lane by itself.
-func (l *Lane) Line() Line { return Line{Lanes: l.self[:], queue: l.queue} }
+func (l *Lane) Line() Line { return Line{Lanes: l.self[:], queue: l.Queue} }
 
 // Wait waits until all lanes let the turn depart. The errors are those of
 // [shaping.Queue.WaitTurn], with the lane that held it.
@@ -47,8 +47,8 @@ func (n Line) Return(t *shaping.Turn) {
 	}
 	n.queue.Return(t)
 	for i, l := range n.Lanes {
-		if _, remote := l.gate.Limiter.(throttle.Remote); late[i] && !remote {
-			l.queue.Settle(n.Part(d, i), throttle.Request{})
+		if _, remote := l.Gate.Limiter.(throttle.Remote); late[i] && !remote {
+			l.Queue.Settle(n.Part(d, i), throttle.Request{})
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (n Line) Return(t *shaping.Turn) {
 // certain to reject it.
 func (n Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
 	for _, l := range n.Lanes {
-		if l.gate.ClosedFor(l.Now()) > delay {
+		if l.Gate.ClosedFor(l.Now()) > delay {
 			return false
 		}
 	}

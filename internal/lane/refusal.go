@@ -22,7 +22,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	if !l.Shared {
 		l.ledgers.Read(now, a)
 	}
-	l.course.Observe(ctx, now, a)
+	l.Course.Observe(ctx, now, a)
 	if l.pause(now, asked, 0) {
 		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
 	}
@@ -64,12 +64,12 @@ func (l *Lane) pause(now throttle.Instant, asked, guard time.Duration) (closed b
 		l.Observer.Paused(asked, held)
 	}
 	if asked > l.settings.MaxPause {
-		l.gate.CloseTo(now.Add(held))
+		l.Gate.CloseTo(now.Add(held))
 	}
 	if asked > 0 {
 		fact.Until = now.Add(held + guard)
 	}
-	l.queue.Reconcile(fact)
+	l.Queue.Reconcile(fact)
 	return moved && asked > l.settings.MaxPause
 }
 
@@ -103,7 +103,7 @@ func (l *Lane) Landed(ctx context.Context, a *Answer) {
 	if len(a.Quotas) > 0 {
 		l.spent(l.Now(), a) // first, because a call that lands lets the next one go
 	}
-	l.gate.Landed(ctx, l.queue.Now, a)
+	l.Gate.Landed(ctx, l.Queue.Now, a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
@@ -127,7 +127,7 @@ type doubt struct {
 // the whole lane. It is unclear unless another route of the key was refused for
 // such a long time and still is.
 func (l *Lane) Doubtful(key, route string, asked time.Duration) bool {
-	now := l.queue.Now()
+	now := l.Queue.Now()
 	this := &doubt{key: key, route: route, until: now.Add(min(asked, gate.LongestPause))}
 	for {
 		last := l.doubt.Load()

@@ -33,12 +33,12 @@ func TestLandedCallsAreNotInFlight(t *testing.T) {
 				if err := l.Line().Wait(t.Context(), &turn); err != nil {
 					t.Fatal(err)
 				}
-				seen := l.Look()
-				if flying := l.course.Look().Flying(); flying != 1 {
+				seen := l.Course.Look()
+				if flying := l.Course.Look().Flying(); flying != 1 {
 					t.Fatalf("call %d: %d in flight after it departed, want 1", call, flying)
 				}
 				l.Landed(t.Context(), &course.Answer{ID: turn.ID, Seen: seen, Departed: turn.Departed(), Served: call%2 == 0})
-				if flying := l.course.Look().Flying(); flying != 0 {
+				if flying := l.Course.Look().Flying(); flying != 0 {
 					t.Fatalf("call %d: %d in flight after it landed, want none", call, flying)
 				}
 			}
@@ -150,8 +150,8 @@ func TestSpentQuotaPausesTheLane(t *testing.T) {
 			if shared {
 				want = 0
 			}
-			if c.paused != want || (l.State().Paused > 0) == shared {
-				t.Errorf("shared %v: %d pauses, paused for %v, want %d", shared, c.paused, l.State().Paused, want)
+			if c.paused != want || (l.Queue.State().Paused > 0) == shared {
+				t.Errorf("shared %v: %d pauses, paused for %v, want %d", shared, c.paused, l.Queue.State().Paused, want)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func PartOfKey(key string) string { return "key " + key + "\x00" }
 
 // forget makes the lane forget what it has learned, and ends its own pause.
 func (l *Lane) forget() {
-	l.course.Forget()
+	l.Course.Forget()
 	l.buckets.Store(nil)
 	l.resume()
 }
@@ -44,5 +44,5 @@ func (l *Lane) forget() {
 // resume ends the lane's own pause.
 func (l *Lane) resume() {
 	l.pausedTo.Store(0)
-	l.queue.Reconcile(throttle.Fact{Resumed: true})
+	l.Queue.Reconcile(throttle.Fact{Resumed: true})
 }

@@ -73,13 +73,13 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
-	if err := l.queue.Tune(*resolved...); err != nil {
+	if err := l.Queue.Tune(*resolved...); err != nil {
 		return err
 	}
 	l.limits.Store(resolved)
 	for _, b := range s.sublanesOf(l) {
 		if b.OfBucket() {
-			b.course.Configure(b.queue.Now(), *resolved)
+			b.Course.Configure(b.Queue.Now(), *resolved)
 		}
 	}
 	return nil
