@@ -146,33 +146,15 @@ func (b *bound) Board(t flight.Turn) throttle.Instant {
 	if !b.flights.Occupy(b.mostFor(t.Urgent)) {
 		return throttle.Never
 	}
-	if !b.boardFleet(t.Urgent) {
-		b.flights.Vacate()
-		return throttle.Never
-	}
-	return 0
-}
-
-// boardFleet takes a place of all processes, and reports whether there was one.
-func (b *bound) boardFleet(urgent bool) bool {
 	switch {
 	case b.Fleet == nil || b.Fleet.Board():
-		return true
-	case urgent && b.Reserve != nil && b.Reserve.Board():
+		return 0
+	case t.Urgent && b.Reserve != nil && b.Reserve.Board():
 		b.reserved.Add(1)
-		return true
+		return 0
 	}
-	return false
-}
-
-// landFleet vacates a place of all processes, and reports whether all were taken before.
-func (b *bound) landFleet() (held bool) {
-	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
-		if b.reserved.CompareAndSwap(n, n-1) {
-			return b.Reserve.Land()
-		}
-	}
-	return b.Fleet != nil && b.Fleet.Land()
+	b.flights.Vacate()
+	return throttle.Never
 }
 
 // Leave implements veto.
@@ -183,7 +165,12 @@ func (b *bound) Leave(flight.Turn) { b.vacate() }
 func (b *bound) vacate() (wasFull bool) {
 	left := b.flights.Vacate()
 	wasFull = left < b.Most && left >= b.mostFor(false)-1
-	return b.landFleet() || wasFull
+	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
+		if b.reserved.CompareAndSwap(n, n-1) {
+			return b.Reserve.Land() || wasFull
+		}
+	}
+	return b.Fleet != nil && b.Fleet.Land() || wasFull
 }
 
 // Room implements veto.

@@ -110,12 +110,12 @@ func (b *buckets) makeRoom() {
 }
 
 // begin sets up a new sub-lane by its kind.
-func (l *Lane) begin(kind Kind, of *Lane) {
-	switch {
-	case kind == First:
+func (l *Lane) begin() {
+	switch of := l.sub.lane; {
+	case l.sub.kind == First:
 		l.Gate.CloseTo(l.Now())
 	case l.Course == nil || of.Course == nil:
-	case kind == Bucket:
+	case l.sub.kind == Bucket:
 		l.Course.Adopt(of.Course)
 	default:
 		l.Course.Follow(of.Course)

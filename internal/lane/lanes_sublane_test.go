@@ -39,7 +39,7 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	go func() { found <- s.FindSublane(of, "route GET /") }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
-	next := s.openLocked(of, "route GET /", Paused)
+	next := s.sublaneLocked(of, "route GET /", new(Paused))
 	s.mu.Unlock()
 	if got := <-found; got != next || next.users.Load() != 2 {
 		t.Errorf("found %p with %d requests, want %p with 2", got, next.users.Load(), next)
