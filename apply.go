@@ -97,9 +97,7 @@ func (t *Transport) program() *program {
 
 // preset sets the fields before first use.
 func (t *Transport) preset(next, c *Config) {
-	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = next.Limits, next.Shadow, next.Line, next.InFlight, next.Retry, next.MaxPause
-	t.Learn, t.Share, t.WaitForReset = next.Learn, next.Share, next.WaitForReset
-	t.MaxLanes, t.ServerAddress, t.UnguardedResends = next.MaxLanes, next.ServerAddress, next.UnguardedResends
+	t.take(next)
 	if !t.applied.base.keyed {
 		t.Key = t.routeKey
 	}
@@ -108,13 +106,18 @@ func (t *Transport) preset(next, c *Config) {
 	}
 }
 
+// take sets the fields that a configuration may set.
+func (t *Transport) take(c *Config) {
+	t.Limits, t.Shadow, t.Line, t.InFlight, t.Retry, t.MaxPause = c.Limits, c.Shadow, c.Line, c.InFlight, c.Retry, c.MaxPause
+	t.Learn, t.Share, t.WaitForReset = c.Learn, c.Share, c.WaitForReset
+	t.MaxLanes, t.ServerAddress, t.UnguardedResends = c.MaxLanes, c.ServerAddress, c.UnguardedResends
+}
+
 // wrongFields returns the errors of the fields that would be in force, each with its path.
 func (t *Transport) wrongFields(next, c *Config) (wrong []fault) {
 	if !t.applied.started {
-		like := &Transport{
-			Limits: next.Limits, Shadow: next.Shadow, Store: t.Store, Cost: t.applied.base.cost, Line: next.Line, InFlight: next.InFlight,
-			Retry: next.Retry, MaxPause: next.MaxPause, Learn: next.Learn, Share: next.Share, MaxLanes: next.MaxLanes,
-		}
+		like := &Transport{Store: t.Store, Cost: t.applied.base.cost}
+		like.take(next)
 		if c.priced() {
 			like.Cost = t.routeCost
 		}

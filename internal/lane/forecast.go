@@ -16,19 +16,8 @@ import (
 // counted in. It makes none: it returns nil if the request's would be a new one. The error
 // is shaping.ErrClosed.
 func (s *Lanes) Find(key string) (*Lane, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.draining.Load() {
-		return nil, &shaping.Error{Err: shaping.ErrClosed}
-	}
-	l := s.keyed.find(key)
-	if l == nil && s.keyed.n >= s.settings.MaxLanes {
-		l = s.overflow.Load()
-	}
-	if l != nil {
-		l.enter() // under the lock no lane is being removed
-	}
-	return l, nil
+	l, _, err := s.present(key, false)
+	return l, err
 }
 
 // Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast] does.

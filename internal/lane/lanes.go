@@ -54,7 +54,7 @@ func (s *Lanes) Enter(key string) (*Lane, error) {
 		return l, nil
 	}
 	for {
-		l, shared, err := s.present(key)
+		l, shared, err := s.present(key, true)
 		if l == nil && err == nil {
 			l, err = s.open(key, shared)
 		}
@@ -93,16 +93,20 @@ func (s *Lanes) Again(l *Lane) (*Lane, error) {
 }
 
 // present returns the existing lane of a key, with the request counted in. If there is none, shared
-// reports that there is no room for one, so that the shared lane must be made.
-func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
+// reports that there is no room for one, so that the shared lane must be made. It makes room if the
+// caller makes lanes.
+func (s *Lanes) present(key string, makes bool) (l *Lane, shared bool, err error) {
 	s.mu.Lock()
 	defer s.unlock()
-	if s.closed {
+	if s.closed || s.draining.Load() {
 		return nil, false, &shaping.Error{Err: shaping.ErrClosed}
 	}
 	if l = s.keyed.find(key); l == nil {
-		s.room(&s.sublanes) // a lane stays as long as its sub-lanes
-		if s.room(&s.keyed) {
+		if makes {
+			s.room(&s.sublanes) // a lane stays as long as its sub-lanes
+			s.room(&s.keyed)
+		}
+		if s.keyed.n < s.settings.MaxLanes {
 			return nil, false, nil
 		}
 		l = s.overflow.Load()
@@ -114,7 +118,7 @@ func (s *Lanes) present(key string) (l *Lane, shared bool, err error) {
 }
 
 // room reports whether there is room for one more lane in a table. The lanes that make
-// room for it are closed by unlock.
+// room are closed by unlock.
 func (s *Lanes) room(t *table) bool {
 	ok, gone := t.room(s.settings.MaxLanes)
 	s.gone = append(s.gone, gone...)

@@ -102,7 +102,7 @@ func TestLaneStaysUntilItsBucketIsWhole(t *testing.T) {
 			t.Error("a new key has a lane of its own, though no bucket is whole")
 		}
 		time.Sleep(57*time.Second - time.Millisecond)
-		if s.present("e"); len(keys(s)) != 4 {
+		if s.present("e", true); len(keys(s)) != 4 {
 			t.Errorf("lanes %q just before a bucket is whole, want all", keys(s))
 		}
 		time.Sleep(time.Millisecond)
