@@ -135,14 +135,9 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		if v.lane == bucket {
 			own = quotas
 		}
-		switch {
-		case v.passed:
-			v.passed = false
+		if v.passed || len(own) > 0 { // what is reported of a bucket teaches it in any case
 			c.land(v.lane, served, own)
-		case len(own) > 0: // it learns from them all the same
-			a := c.answer(v.lane, own)
-			a.Served = true
-			v.lane.Reported(c.ctx, &a)
+			v.passed, v.seen = false, 0
 		}
 	}
 }

@@ -46,13 +46,6 @@ type veto interface {
 	Room(now throttle.Instant, n int) int
 }
 
-// A quiet veto counts nothing: vetoes embed it for methods that they do not need.
-type quiet struct{}
-
-func (quiet) Board(flight.Turn) throttle.Instant { return 0 }
-func (quiet) Leave(flight.Turn)                  {}
-func (quiet) Room(_ throttle.Instant, n int) int { return n }
-
 // NewGate returns the gate in front of a limiter. If the course is nil, the lane does not
 // learn. If the ledgers are nil, no quota holds its calls. The lane's callers wait through pauses of up to maxPause.
 func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxPause time.Duration) *Gate {

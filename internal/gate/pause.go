@@ -28,7 +28,6 @@ const pauseLag = time.Second
 // another process's refusal. From then on one call at a time is admitted, until one has a good
 // answer.
 type pause struct {
-	quiet
 	flights  *flight.Table
 	longest  time.Duration // longest pause of the limiter that callers wait through
 	shut     atomic.Bool   // the gate is closed, or waits for a good answer
@@ -83,6 +82,12 @@ func (p *pause) Board(t flight.Turn) throttle.Instant {
 	}
 	return 0
 }
+
+// Leave implements veto.
+func (p *pause) Leave(flight.Turn) {}
+
+// Room implements veto.
+func (p *pause) Room(_ throttle.Instant, n int) int { return n }
 
 // CloseTo closes the gate until an instant: all calls are rejected, and then one is
 // admitted. Good answers to calls that are in flight do not open the gate.

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -124,10 +123,3 @@ func (l *Lane) begin() {
 
 // OfBucket reports whether the lane is the sub-lane of a bucket.
 func (l *Lane) OfBucket() bool { return l.sub != nil && l.sub.kind == Bucket }
-
-// Reported applies the quotas that an answer reports, for a call that has not passed the lane.
-func (l *Lane) Reported(ctx context.Context, a *Answer) {
-	now := l.Queue.Now()
-	l.spent(now, a)
-	l.Course.Observe(ctx, now, a)
-}
