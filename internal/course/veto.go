@@ -117,9 +117,6 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	if t.Call.Seen.Flying() == 1 {
 		c.moved.Store(int64(t.Now))
 	}
-	if c.plan.Reported {
-		c.replan(t.Now)
-	}
 	return at
 }
 
