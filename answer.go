@@ -52,7 +52,9 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 		c.about = c.lanesNamed(signal)
 	}
 	if quotas && c.about == nil {
-		c.named(signal.Bucket)
+		if c.bucket = signal.Bucket; c.bucket != "" || c.lane.NamesBuckets() {
+			c.lane.NoteBucket(c.part(headers.ScopeRoute), c.bucket)
+		}
 	}
 	c.byRoute = c.t.WaitForReset && c.about == nil && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	if more && refuses {
@@ -147,7 +149,7 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 func (c *call) answeredFor(quotas []headers.Quota) *lane.Lane {
 	switch {
 	case c.bucket != "":
-		return c.enterBucket(c.bucket)
+		return c.openSublane(c.bucketPart(c.bucket), lane.Bucket)
 	case len(quotas) > 0:
 		return c.openSublane(c.part(headers.ScopeRoute), lane.Bucket)
 	}

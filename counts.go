@@ -53,23 +53,18 @@ func (c *call) countDeparture(l *lane.Lane, o *observer, held bool) {
 }
 
 // countFailure counts a turn that has ended with err, also in the metrics: in the lane that
-// rejected or held the call. A caller that gives up at once counts only in the metrics.
+// rejected the call, or that held it last. A caller that gives up at once counts only in the metrics.
 func (c *call) countFailure(err error) {
-	l := c.laneThat(c.heldIn(err))
+	in := c.turn.HeldIn()
+	if rejected, ok := errors.AsType[*shaping.Error](err); ok {
+		in = rejected.Lane
+	}
+	l := c.laneThat(in)
 	o := observerOf(l)
 	if c.ctx.Err() == nil {
 		o.counts.rejected.Add(1)
 	}
 	o.meter.Turn(c.ctx, &c.turn, telemetry.StoreOf(l.Gate.Store()), err)
-}
-
-// heldIn returns the key of the lane that rejected the call with err; if none did, of the one
-// that held it last.
-func (c *call) heldIn(err error) string {
-	if rejected, ok := errors.AsType[*shaping.Error](err); ok {
-		return rejected.Lane
-	}
-	return c.turn.HeldIn()
 }
 
 // countRefusal counts a refusal in the lanes that it names, else in the widest.

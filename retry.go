@@ -85,7 +85,10 @@ func never(p *backoff.Policy) bool {
 // comes into memory first: a connection whose request is not sent whole breaks with the body of
 // that request.
 func (c *call) renewBody(resp *http.Response, lost *error) bool {
-	c.hold(resp)
+	if resp != nil {
+		c.status, c.header = resp.StatusCode, resp.Header
+		replay.Drain(resp)
+	}
 	if c.body != nil {
 		*lost = c.body.Renew(c.ctx)
 	}
@@ -120,16 +123,6 @@ func (c *call) couldGo(delay time.Duration) bool {
 		could = could && v.lane.Line().CouldTake(c.ctx, &c.turn, delay)
 	}
 	return could
-}
-
-// hold keeps a response until the next attempt departs, and lets its connection
-// be used again.
-func (c *call) hold(resp *http.Response) {
-	if resp == nil {
-		return
-	}
-	c.status, c.header = resp.StatusCode, resp.Header
-	replay.Drain(resp)
 }
 
 // delay waits for the time before the next attempt. The call is not in line

@@ -162,22 +162,6 @@ func (c *call) routeAndCredential() string {
 // answer has named one, routes with no named bucket send one call at a time, until it
 // is answered or for a second.
 
-// named takes in the bucket that the answer names.
-func (c *call) named(bucket string) {
-	c.bucket = bucket
-	if c.bucket != "" || c.lane.NamesBuckets() {
-		c.lane.NoteBucket(c.part(headers.ScopeRoute), c.bucket)
-	}
-}
-
-// enterBucket enters the sub-lane of a bucket, and returns it; nil if there is none.
-func (c *call) enterBucket(name string) *lane.Lane {
-	if name == "" {
-		return nil
-	}
-	return c.openSublane(c.bucketPart(name), lane.Bucket)
-}
-
 // bucketPart is the part of the lane that a bucket holds.
 func (c *call) bucketPart(name string) string {
 	return c.part(headers.ScopeLane) + "bucket " + name + majorOf(c.req) + " credential " + credentialOf(c.req)
@@ -206,7 +190,7 @@ func (c *call) concernedBucket(signal *headers.Signal) *lane.Lane {
 	case c.bucket == "", signal.Scope != headers.ScopeRoute && (signal.Scope != headers.ScopeUnknown || !spent):
 		return nil
 	case spent:
-		return c.enterBucket(c.bucket)
+		return c.openSublane(c.bucketPart(c.bucket), lane.Bucket)
 	default:
 		return c.openSublane(c.sublimited(), lane.Paused)
 	}

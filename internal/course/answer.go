@@ -33,31 +33,17 @@ func (c *Course) Landed(ctx context.Context, clock func() throttle.Instant, a *A
 	if c == nil {
 		return false
 	}
-	teaches, room := c.matters(a)
+	decides := c.steers.Load() || len(a.Quotas) > 0
+	room = decides || c.most.Load() > 0 && a.waited(0)
 	if room && a.waited(0) {
 		c.moved.Store(int64(clock()))
 	}
-	if teaches {
+	// While calls in flight are not bounded, a sample of the answers is observed.
+	if decides || a.Served && (room || a.Seen.Ordinal()%sample == 0) {
 		c.Observe(ctx, clock(), a) // a call is in flight until its answer is known
 	}
-	c.down(a)
-	return room
-}
-
-// matters reports whether the learner observes an answer that is no refusal, and whether calls may
-// depart for it. While calls in flight are not bounded, only a sample of answers is observed.
-func (c *Course) matters(a *Answer) (teaches, room bool) {
-	if c.steers.Load() || len(a.Quotas) > 0 {
-		return true, true
-	}
-	room = c.most.Load() > 0 && a.waited(0)
-	return a.Served && (room || a.Seen.Ordinal()%sample == 0), room
-}
-
-// down counts a call that departed as no longer in flight.
-func (c *Course) down(a *Answer) {
 	if a.Seen == 0 {
-		return
+		return room
 	}
 	c.flights.Answered()
 	if c.fleet != nil {
@@ -65,6 +51,7 @@ func (c *Course) down(a *Answer) {
 		c.fleet.unsent.Landed++
 		c.mu.Unlock()
 	}
+	return room
 }
 
 // Observe lets the learner learn from an answer. The call stays in flight: it was refused and lands

@@ -74,11 +74,6 @@ func (g *Gate) list() {
 	g.asks.Store(g.bound.holds() || g.ledgers.Hold())
 }
 
-// now returns the present instant by the gate's clock.
-func (g *Gate) now() throttle.Instant {
-	return throttle.InstantOf(g.started).Add(time.Since(g.started))
-}
-
 // calm reports whether nothing holds a call: calls are only counted.
 func (g *Gate) calm() bool {
 	return !g.asks.Load() && !g.pause.shut.Load() && g.course.Calm()

@@ -3,9 +3,9 @@ package gate
 import (
 	"io"
 	"iter"
+	"time"
 
 	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -14,7 +14,7 @@ func (g *Gate) Notify(wake func()) {
 	g.wake = wake
 	if n, ok := g.Limiter.(throttle.Remote); ok {
 		n.Notify(func() {
-			g.Update(g.now())
+			g.Update(throttle.InstantOf(g.started).Add(time.Since(g.started)))
 			wake()
 		})
 	}
