@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"slices"
 
-	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -79,13 +77,9 @@ func (c *call) find(keys []string) (wrong error) {
 
 // forecast returns the forecast of the call for its lanes.
 func (c *call) forecast() (f Forecast, err error) {
-	sublanes := c.knownSublanes()
-	defer func() {
-		for _, l := range sublanes {
-			l.Leave(nil)
-		}
-	}()
-	if c.group, err = c.t.lanes.Join(slices.Concat(c.all(), sublanes)...); err != nil {
+	c.enterSublanes(false)
+	defer c.leaveSublanes()
+	if err = c.join(); err != nil {
 		return f, c.fail(err)
 	}
 	if err := c.price(); err != nil {
@@ -123,15 +117,4 @@ func (c *call) afresh() error {
 		return c.fail(err)
 	}
 	return nil
-}
-
-// knownSublanes returns the sub-lanes that there are, and that the call would pass, each
-// entered.
-func (c *call) knownSublanes() (all []*lane.Lane) {
-	for _, p := range c.parts(nil) {
-		if l := c.t.lanes.FindSublane(c.lane, p.name); l != nil {
-			all = append(all, l)
-		}
-	}
-	return all
 }

@@ -57,8 +57,7 @@ func (c *call) enter() error {
 			c.arrived(l)
 		}
 	}
-	c.group, err = c.t.lanes.Join(c.all()...)
-	return err
+	return c.join()
 }
 
 // add makes a lane, which the call has entered, its widest one. It returns false, and leaves

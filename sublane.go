@@ -56,11 +56,12 @@ func (c *call) parts(all []part) []part {
 // mostParts is the most parts of its lane to which a call belongs.
 const mostParts = 7
 
-// enterSublanes enters the sub-lanes that concern the call.
-func (c *call) enterSublanes() {
+// enterSublanes enters the sub-lanes that concern the call. If it makes none, it enters those that
+// there are.
+func (c *call) enterSublanes(makes bool) {
 	var room [mostParts]part
 	for _, p := range c.parts(room[:0]) {
-		if p.kind != lane.Paused {
+		if makes && p.kind != lane.Paused {
 			c.openSublane(p.name, p.kind)
 		} else if l := c.t.lanes.FindSublane(c.lane, p.name); l != nil {
 			c.enterSublane(l)
@@ -90,7 +91,7 @@ func (c *call) leaveSublanes() {
 // sublanePaused reports whether a sub-lane is paused that the call had passed,
 // or that was made since, or its route's bucket was named since.
 func (c *call) sublanePaused() bool {
-	c.enterSublanes()
+	c.enterSublanes(true)
 	for _, v := range c.visits {
 		if v.lane.Queue.State().Paused > 0 || v.lane.OfBucket() && !v.passed {
 			return true

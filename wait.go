@@ -72,21 +72,30 @@ func (c *call) turnCome() error {
 func (c *call) joinSublanes() error {
 	c.leaveSublanes()
 	c.visits = c.visits[:0]
-	c.enterSublanes()
+	c.enterSublanes(true)
+	last := c.group
+	if err := c.join(); err != nil { // the lanes are closed, and what held the call is asked of its group
+		return err
+	}
+	last.Leave()
+	if c.turn.Each != nil && !c.group.Fits(last) { // a lane's limits have changed
+		var err error
+		c.turn.Each, err = c.eachCost()
+		return err
+	}
+	return nil
+}
+
+// join joins the group of the call's lanes and sub-lanes.
+func (c *call) join() error {
 	var room [shaping.MaxRosters]*lane.Lane
 	lanes := append(room[:0], c.all()...)
 	for i := range c.visits {
 		lanes = append(lanes, c.visits[i].lane)
 	}
-	last := c.group
 	group, err := c.t.lanes.Join(lanes...)
-	if err != nil { // the lanes are closed, and what held the call is asked of its group
-		return err
-	}
-	last.Leave()
-	c.group = group
-	if c.turn.Each != nil && !c.group.Fits(last) { // a lane's limits have changed
-		c.turn.Each, err = c.eachCost()
+	if err == nil {
+		c.group = group
 	}
 	return err
 }
