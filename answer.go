@@ -76,11 +76,14 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 }
 
 // dialect returns the dialect that the call's server speaks.
-func (c *call) dialect() *headers.Dialect {
-	if c.t.Dialect != nil {
-		return c.t.Dialect
+func (c *call) dialect() *headers.Dialect { return observerOf(c.lane).dialect(c.req) }
+
+// dialect returns the dialect that the server speaks to which a request goes.
+func (o *observer) dialect(req *http.Request) *headers.Dialect {
+	if o.t.Dialect != nil {
+		return o.t.Dialect
 	}
-	return observerOf(c.lane).server.dialect(c.req, &c.t.spoken)
+	return o.server.dialect(req, &o.t.spoken)
 }
 
 // believe takes a doubtful refusal out of the signal. A second 403 whose only sign of a

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/telemetry"
 	"github.com/weirgo/weir/shaping"
@@ -37,14 +36,6 @@ func (t *Transport) keyOf(req *http.Request) string {
 		return last.host
 	}
 	return ByHost(req)
-}
-
-// policyOf returns the policy of a request with such options.
-func (t *Transport) policyOf(o *options) *backoff.Policy {
-	if o.retry != nil {
-		return o.retry
-	}
-	return t.Retry
 }
 
 // settings returns the fields that the lanes need.

@@ -34,12 +34,7 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	if a == nil {
 		return Report{}, false
 	}
-	t := a.observer.t
-	dialect := t.Dialect
-	if dialect == nil {
-		dialect = a.observer.server.dialect(resp.Request, &t.spoken)
-	}
-	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(dialect, resp)}
+	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(a.observer.dialect(resp.Request), resp)}
 	if w := a.waited; w != nil {
 		r.Lane, r.Waited, r.Reason, r.Limit = w.lane.Key, w.total, w.reason, w.lane.Label(w.limit)
 	}

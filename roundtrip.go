@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -16,7 +17,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var c call // on the stack: behind a pointer these would pass write barriers while memory is collected
 	c.t, c.req, c.ctx = t, req, outlived(req.Context())
 	c.options = optionsOf(c.ctx)
-	c.policy = t.policyOf(c.options)
+	c.policy = cmp.Or(c.options.retry, t.Retry)
 	defer c.end()
 	if err := c.begin(); err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 	f, flown := c.fact(now, a)
 	switch {
 	case !a.Served && !a.Refused:
-		if flown.ID > 0 && c.begun {
+		if flown != nil && c.begun {
 			c.state.Unread(f.Ordinal)
 		}
 	case c.begun || a.Refused || a.waited(0) || len(a.Quotas) > 0:
@@ -84,17 +84,17 @@ func (c *Course) Observe(ctx context.Context, now throttle.Instant, a *Answer) {
 }
 
 // fact returns the answer in the learner's terms. If it is the first one of a call that departed
-// while the plan decided, it also returns the entry of that call; otherwise the zero call.
-func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, flown flight.Call) {
+// while the plan decided, it also returns the entry of that call; otherwise nil.
+func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, flown *flight.Call) {
 	v := c.Look()
 	f = learn.Fact{
 		Departed: a.Departed, Landed: now, Ordinal: a.Seen.Ordinal(), Flying: a.Seen.Flying(), Granted: v.Ordinal(),
 		Waited: a.waited(0), Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
 	}
 	if call := c.flights.Find(a.ID); call != nil && call.Seen.Ordinal() > c.forgot {
-		flown = *call
+		flown = call
 		f.Ordinal, f.Flying, f.Departed = call.Seen.Ordinal(), call.Seen.Flying(), call.At
-		call.Seen, call.Given = 0, 0 // it counts once
+		call.Seen = 0 // it counts once
 	}
 	if f.Ordinal == 0 { // the lane was made for this refusal
 		c.flights.Pass()

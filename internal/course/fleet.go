@@ -225,7 +225,10 @@ func (f *fleet) linger(refused, held bool) {
 func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
 	f, flown := c.fact(now, a)
-	given, over := flown.Given, flown.Over
+	var given, over int64
+	if flown != nil {
+		given, over = flown.Given, flown.Over
+	}
 	s, urgent := c.fleet, false
 	switch {
 	case !a.Served && !a.Refused:

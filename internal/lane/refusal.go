@@ -18,10 +18,7 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	if a.Refused = true; asked > 0 {
 		a.Until = now.Add(min(asked, gate.LongestPause))
 	}
-	l.reduce(now, a)
-	if !l.Shared {
-		l.ledgers.Read(now, a)
-	}
+	l.read(now, a)
 	l.Course.Observe(ctx, now, a)
 	if l.pause(now, asked, 0) {
 		l.warn("weir: lane closed: the server asked for a long pause", "asked", asked, "closed", min(asked, gate.LongestPause))
@@ -29,24 +26,17 @@ func (l *Lane) Refused(ctx context.Context, a *Answer, asked time.Duration) (pau
 	return asked > 0 && asked <= l.settings.MaxPause
 }
 
-// reduce leaves of what an answer reports the share that the lane takes.
-func (l *Lane) reduce(now throttle.Instant, a *Answer) {
+// read takes in what an answer reports of quotas, of which it leaves the share that the lane takes.
+// It returns how long it is until the reset of a spent one, if the lane waits for that. A lane that
+// keys share does not: the quota is of one of them.
+func (l *Lane) read(now throttle.Instant, a *Answer) (asked time.Duration) {
 	if share := l.settings.Share; share > 0 && share < 1 {
 		l.share.Reduce(now, a.Quotas, share)
 	}
-}
-
-// spent takes in what an answer reports of quotas that are the lane's. If one is spent whose reset is exact,
-// the lane pauses until then, as it does for a refusal that asks for that time. A lane that
-// keys share does not: the quota is of one of them.
-func (l *Lane) spent(now throttle.Instant, a *Answer) {
-	l.reduce(now, a)
-	if l.Shared || len(a.Quotas) == 0 {
-		return
+	if l.Shared {
+		return 0
 	}
-	if asked := l.ledgers.Read(now, a); asked > 0 && l.pause(now, asked, learn.ResetGuard) {
-		l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
-	}
+	return l.ledgers.Read(now, a)
 }
 
 // Pause pauses the lane for d, as a refusal that asks for that time does. An
@@ -100,8 +90,11 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
-	if len(a.Quotas) > 0 {
-		l.spent(l.Now(), a) // first, because a call that lands lets the next one go
+	if len(a.Quotas) > 0 { // first, because a call that lands lets the next one go
+		now := l.Now()
+		if asked := l.read(now, a); asked > 0 && l.pause(now, asked, learn.ResetGuard) {
+			l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
+		}
 	}
 	l.Gate.Landed(ctx, l.Queue.Now, a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
