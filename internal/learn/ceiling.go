@@ -283,18 +283,3 @@ func (t *Ceiling) binds(s *State) bool {
 // fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
 // gives back what was spent once, and stands still again.
 func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }
-
-// brims reports whether the reading of f shows a believed quota that is full, though the lane takes
-// all of it: the rate that its refusals taught is too low.
-func (s *State) brims(f *Fact) bool {
-	if s.Setting.part() < 1 {
-		return false
-	}
-	for i := range s.Ceilings {
-		t := &s.Ceilings[i]
-		if t.Last.Ordinal == f.Ordinal && !t.flying() && t.binds(s) && t.full(f, t.V-float64(f.Ordinal)) {
-			return true
-		}
-	}
-	return false
-}

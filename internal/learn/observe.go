@@ -111,7 +111,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 			s.Before.Rate = 0
 		}
 	case s.W > 0 && s.Slack > slack && s.R >= 1.1*s.pace(f): // there is no need to look for more
-	case s.Empty && s.brims(f):
+	case s.Empty && s.Full == f.Ordinal: // its refusals taught too low a rate
 		s.grow(f, unspent)
 	case !s.Plan(now, f.Granted).Bounded: // otherwise reported quotas set the pace, and not what refusals taught
 		s.grow(f, 0)

@@ -93,6 +93,9 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 // overflow applies a full level. It rose at least as fast as the readings show, and faster if calls
 // depart about as fast as its assumed rise without emptying it. After a pause it is full anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
+	if s.Setting.part() == 1 && t.binds(s) {
+		s.Full = f.Ordinal
+	}
 	for _, l := range [...]Level{t.Mid, t.Prev} {
 		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
 			t.Slope = least / d
@@ -112,11 +115,11 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error
 		return
 	}
-	most := min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying))))
 	if s.Setting.Shared && t.Found == 0 && t.Cut == 0 { // permits are dated ahead, so the pace follows a round of all processes later
-		most = unmeasured * pace
+		t.Slope = max(t.Slope, unmeasured*pace)
+	} else {
+		t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
 	}
-	t.Slope = max(t.Slope, most)
 	t.Blur = t.Slope
 }
 
