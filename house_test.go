@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -114,6 +116,43 @@ func TestHouseNamesEveryPackage(t *testing.T) {
 		}
 		if !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("CONTRIBUTING.md does not name the package %s", name)
+		}
+	}
+}
+
+// Small is a feature: a package has no more lines of Go, tests left out, than CONTRIBUTING allows it.
+func TestPackagesKeepTheirBudgets(t *testing.T) {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*; ([0-9,]+) lines (?:of Go )?at most").FindAllStringSubmatch(string(page), -1)
+	if len(budgets) < 10 {
+		t.Fatalf("CONTRIBUTING.md has %d budgets, want one for each large package", len(budgets))
+	}
+	all := list(t)
+	for _, b := range budgets {
+		most, err := strconv.Atoi(strings.ReplaceAll(b[2], ",", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(p listed) bool { return p.ImportPath == module+"/"+b[1] })
+		if i < 0 {
+			t.Fatalf("CONTRIBUTING.md has a budget for %s, which is no package", b[1])
+		}
+		lines := 0
+		for _, file := range slices.Concat(all[i].GoFiles, all[i].IgnoredGoFiles) {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(path.Join(b[1], file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += strings.Count(string(text), "\n")
+		}
+		if lines > most {
+			t.Errorf("%s has %d lines, and CONTRIBUTING.md allows %d", b[1], lines, most)
 		}
 	}
 }
