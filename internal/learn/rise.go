@@ -93,7 +93,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 // overflow applies a full level. It rose at least as fast as the readings show, and faster if calls
 // depart about as fast as its assumed rise without emptying it. After a pause it is full anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
-	if s.Setting.part() == 1 && t.binds(s) {
+	if s.Setting.Shared && s.Setting.part() == 1 && t.binds(s) {
 		s.Full = f.Ordinal
 	}
 	for _, l := range [...]Level{t.Mid, t.Prev} {
