@@ -435,11 +435,11 @@ func (s *fakeSlots) Notify(func()) {}
 func TestHeldAsksTheVetoesAlone(t *testing.T) {
 	var log []string
 	g, _, vetoes := gateOfFakes(&log)
-	r := throttle.Request{N: 1, ID: 1}
+	r, questions := throttle.Request{N: 1, ID: 1}, "ask a, ask b, ask c"
 	for _, until := range []throttle.Instant{0, dawn, dawn + 5, throttle.Never} {
 		vetoes[1].held.At, log = until, nil
 		held := g.Held(dawn, r)
-		if asked := strings.Join(log, ", "); !strings.HasPrefix("ask a, ask b, ask c", asked) {
+		if asked := strings.Join(log, ", "); !strings.HasPrefix(questions, asked) {
 			t.Errorf("Held did %q, want questions alone", asked)
 		}
 		granted, err := g.Take(dawn, r)
