@@ -15,7 +15,6 @@ const (
 	fewRise      = 16   // least rise of the level in a measurement, in permits
 	orderly      = 8    // a reading is usually better by this factor than its bounds, which allow for calls that overtake each other
 	wayAbove     = 1.15 // of the departure rate at a full level: bound of the slope
-	unmeasured   = 1.5  // the same where processes share the lane, until the slope is measured. TestSmallBucketOfManyProcessesProgresses
 	unspent      = 0.2  // least rise of the logarithm of the search's rate for an answer at a full level
 )
 
@@ -115,11 +114,7 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error
 		return
 	}
-	if s.Setting.Shared && t.Found == 0 && t.Cut == 0 { // permits are dated ahead, so the pace follows a round of all processes later
-		t.Slope = max(t.Slope, unmeasured*pace)
-	} else {
-		t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
-	}
+	t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
 	t.Blur = t.Slope
 }
 
