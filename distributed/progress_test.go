@@ -337,7 +337,7 @@ func TestCustomersUseAnAccountThatSavesNothing(t *testing.T) {
 }
 
 // Eight processes share a bucket that holds fewer permits, over a real Redis and sockets. They use its
-// rate within 15 s, on a machine that is busy, too. The tests in bubbles have the exact figures.
+// rate within a minute, on a machine that is busy, too. The tests in bubbles have the exact figures.
 func TestSmallBucketOfManyProcessesProgresses(t *testing.T) {
 	t.Parallel()
 	const rate, d = 50, 3 * time.Second
@@ -348,7 +348,7 @@ func TestSmallBucketOfManyProcessesProgresses(t *testing.T) {
 	}
 	newBand(t, 8, vendor)
 	used := 0.0
-	for round := 0; round < 10 && used < 0.8; round++ {
+	for round := 0; round < 20 && used < 0.8; round++ {
 		before, began := vendor.Arrivals().Count(http.StatusOK), time.Now()
 		time.Sleep(d)
 		used = float64(vendor.Arrivals().Count(http.StatusOK)-before) / (rate * time.Since(began).Seconds())
