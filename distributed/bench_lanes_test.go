@@ -78,8 +78,8 @@ func measureLanes(b *testing.B, t *weir.Transport) {
 	heap, goroutines := heapInUse(), runtime.NumGoroutine()
 	openLanes(b, t, *sharedLanes)
 	n := float64(*sharedLanes)
-	for i := 0; runtime.NumGoroutine() > goroutines+30 && i < 1000; i++ {
-		time.Sleep(10 * time.Millisecond) // the last calls end between two reads
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines+30 && time.Now().Before(end); {
+		runtime.Gosched() // the last calls end
 	}
 	b.ReportMetric(float64(heapInUse()-heap)/n, "B/lane")
 	b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")

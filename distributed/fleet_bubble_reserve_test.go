@@ -32,9 +32,6 @@ func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
 		"a bucket saves nothing":    {[]throttle.Limit{throttle.TokenBucket(14, time.Second, 1), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Second / 14, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && c.whole > time.Minute && len(c.limits) == 1 {
-				t.Skip("a long window; CI runs it without -short")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				f := newBubbleFleet(t, 2, time.Millisecond, c.limits...)
 				f.meet()

@@ -71,3 +71,29 @@ func TestCallsHeldForAnAnswerAreNotLate(t *testing.T) {
 		t.Errorf("%d calls left within 30 ms of the answer, want two", n)
 	}
 }
+
+// A caller gives up as it departs, and the learned rate gets its permit back: the next call waits no
+// longer than it would have without that one.
+func TestALearnedRateGetsAPermitBack(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Recall(dawn, learn.Memory{Version: 1, Rate: 10, Width: 0.03})
+	take := func(now throttle.Instant, id uint64) throttle.Grant {
+		granted, err := r.gate.Take(now, throttle.Request{N: 1, Since: now, ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return granted
+	}
+	for id, left := uint64(1), false; !left; id++ { // the saved permits
+		left = take(dawn, id).At > dawn
+	}
+	next := take(dawn, 100).At
+	given := take(next, 101)
+	if given.At > next {
+		t.Fatalf("the next call departs at %v, not at %v", given.At, next)
+	}
+	r.gate.Refund(next, given, throttle.Request{N: 1, Since: next, ID: 101})
+	if at := take(next, 102).At; at > next {
+		t.Errorf("after a permit came back, the next call departs %v later", at.Sub(next))
+	}
+}

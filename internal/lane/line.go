@@ -53,8 +53,8 @@ func (n Line) Return(t *shaping.Turn) {
 	}
 }
 
-// CouldTake reports whether the lanes might let the turn go after the delay: none of them is
-// certain to reject it.
+// CouldTake reports whether the lanes might let the turn go after the delay: no lane is certain to
+// reject it.
 func (n Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
 	for _, l := range n.Lanes {
 		if l.Gate.ClosedFor(l.Now()) > delay {

@@ -25,7 +25,7 @@ func TestFleetLeavesTheRestToOthers(t *testing.T) {
 		}
 		t.Run(b.name, func(t *testing.T) {
 			if testing.Short() && b.name != "a reported bucket" {
-				t.Skip("minutes of three processes; CI runs it without -short")
+				t.Skip("a minute under the race detector, for which CI has no time: its tests without -short run it")
 			}
 			for seed := range besideRuns(1) {
 				synctest.Test(t, func(t *testing.T) {

@@ -46,9 +46,6 @@ func TestUrgentCallsHaveReservedPlacesInFlight(t *testing.T) {
 // Bulk of 100,000 calls begins at midnight, 25,000 at a time, with 20,000 for the day. Each one-time
 // password departs at once, even in the last hour. At midnight the vendor has served all 20,000.
 func TestOneTimePasswordsPassTheBulkOfADay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("100,000 calls; CI runs it without -short")
-	}
 	synctest.Test(t, func(t *testing.T) { // begins at midnight
 		const workers, each, day = 25_000, 4, 24 * time.Hour
 		limit, err := throttle.ParseLimit("fixed 20000/d reserve 10%")

@@ -28,7 +28,7 @@ local function readReturned(b, list)
 end
 
 -- firstReturned returns the first instant, not before arrived, of a returned cost of n, and its
--- place; nothing if there is none. They are instants and costs in turn, as in the hash.
+-- place; nil if no such cost was returned. The list holds instants and costs in turn, as in the hash.
 local function firstReturned(b, arrived, n)
   local list = b.returned
   for i = 1, #list, 2 do
