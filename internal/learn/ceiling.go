@@ -258,7 +258,9 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	t.C = max(t.C, here.Low)
 	t.V = max(t.V, t.C)
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)
-	t.rise(s, f, left, here)
+	if left > 0 || s.Setting.part() == 1 { // a share that is spent may be overdrawn, and shows no rise
+		t.rise(s, f, left, here)
+	}
 	t.schedule(s, left, here)
 	t.Prev = here
 }

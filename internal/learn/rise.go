@@ -55,7 +55,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		t.From, t.Mid = here, here
 		return
 	}
-	if t.full(f, left) {
+	if t.full(f, left) && s.Setting.part() == 1 { // a share leaves it full, so it is measured at any pace
 		t.overflow(s, f, here)
 		return
 	}
@@ -92,7 +92,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 // overflow applies a full level. It rose at least as fast as the readings show, and faster if calls
 // depart about as fast as its assumed rise without emptying it. After a pause it is full anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
-	if s.Setting.Shared && s.Setting.part() == 1 && t.binds(s) {
+	if s.Setting.Shared && t.binds(s) {
 		s.Full = f.Ordinal
 	}
 	for _, l := range [...]Level{t.Mid, t.Prev} {
@@ -106,9 +106,6 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	}
 	if t.From = here; here.At.Sub(t.Mid.At).Seconds() > 4*s.RTT {
 		t.Mid = here
-	}
-	if s.Setting.part() < 1 && t.Found > 0 { // full because only a share is taken
-		return
 	}
 	pace := s.pace(f)
 	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error

@@ -78,8 +78,13 @@ func (s *Setting) part() float64 {
 }
 
 // shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a
-// share is unknown.
+// share is unknown. The rise of a reported level shows it better than refusals do.
 func (s *State) shared(rate float64) float64 {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) && t.fills() {
+			return rate
+		}
+	}
 	if s.Whole == 0 {
 		return rate
 	}

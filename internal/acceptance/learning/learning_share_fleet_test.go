@@ -20,9 +20,7 @@ import (
 // other.
 func TestFleetLeavesTheRestToOthers(t *testing.T) {
 	for _, b := range besides() {
-		if b.styles != nil {
-			b.least /= 2
-		}
+		b.least = min(b.least, 0.6)
 		t.Run(b.name, func(t *testing.T) {
 			if testing.Short() && b.name != "a reported bucket" {
 				t.Skip("a minute under the race detector, for which CI has no time: its tests without -short run it")
