@@ -79,11 +79,14 @@ func (s *State) sample(f *Fact) *sample {
 // begin begins an episode with the refusal of f. The rate given is the one in force when f
 // left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
-	estimate := 0.0
-	if s.Mode == Rate {
-		estimate = s.W
+	served := 0.0
+	if d := f.Departed.Sub(s.End.At).Seconds(); d > 1 {
+		served = s.count(f) / d
 	}
-	s.Before.refused(f, estimate, s.U, s.windows(s.asked()))
+	if s.W > 0 {
+		served = min(served, s.W)
+	}
+	s.Before.refused(f, served, s.windows(s.asked()))
 	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, f.Ordinal-s.End.Ordinal, now) {
 		s.Mode = Trial
 		s.try(f)

@@ -24,7 +24,6 @@ func (s *State) Resume(now throttle.Instant) {
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
 	s.End, s.Pace, s.Last = first, pace, pace[1]
-	s.Before.Lately = [2]Mark{first, pace[1]}
 }
 
 // A Known is the certain knowledge of a state. The zero value is empty.

@@ -35,7 +35,6 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 		s.paceFrom(s.End)
 	}
 	s.trip(f, now)
-	s.Before.depart(f, f.Ordinal == s.Last.Ordinal+1 && idle(f.Departed.Sub(s.Last.At), max(s.R, 1)))
 	s.depart(f)
 	if f.Ordinal > s.Last.Ordinal && s.Last.Ordinal > 0 {
 		s.rest(Mark{f.Ordinal - 1, f.Departed})
@@ -121,10 +120,7 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 // grow raises the rate for a call that was served while a caller waited, by a step at least.
 func (s *State) grow(f *Fact, least float64) {
 	if !s.off(Others) {
-		step, restored := s.Before.raise(f, &s.Search)
-		if least = max(least, step); restored {
-			s.restart(Mark{f.Ordinal, f.Departed})
-		}
+		least = max(least, s.Before.raise(f, &s.Search))
 	}
 	s.Search.grow(f, s.RTT, s.asked(), least)
 	s.R = min(s.R, above*s.ceiling())

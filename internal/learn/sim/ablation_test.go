@@ -22,7 +22,7 @@ var countsOn = Draw{Seed: 1, Rate: 0.85, Run: Scenario{
 }.over(2*time.Minute, 4*time.Minute)}
 
 var needs = map[string]need{
-	"covered":  {row: "steady 10/s burst 1"},
+	"covered":  {row: "window 600/min first use, bare"},
 	"windows":  {row: "window 600/min aligned, bare"},
 	"trial":    {row: "drain 16 in flight, 50ms, constant"},
 	"slowly":   {draw: countsOn, used: Stuck},
