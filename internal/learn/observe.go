@@ -124,8 +124,8 @@ func (s *State) grow(f *Fact, least float64) {
 	}
 	s.Search.grow(f, s.RTT, s.asked(), least)
 	s.R = min(s.R, above*s.ceiling())
-	if s.Whole > 0 {
-		s.R = min(s.R, s.Whole)
+	if whole := s.whole(); whole > 0 {
+		s.R = min(s.R, whole)
 		if s.X > forgiven {
 			s.Missed = 0
 		}

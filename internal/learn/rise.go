@@ -77,7 +77,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur
 	}
-	if t.Blur < t.Slope/4 && left < t.size()/2 { // near the top it rises no faster than calls leave
+	if t.Blur <= agreed*t.Slope && left < t.size()/2 { // near the top it rises no faster than calls leave
 		t.Found = t.Slope - t.Blur
 	}
 	if t.Slope != known && least+most < 2 { // it is constant

@@ -78,17 +78,23 @@ func (s *Setting) part() float64 {
 }
 
 // shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a
-// share is unknown. The rise of a reported level shows it better than refusals do.
+// share is unknown.
 func (s *State) shared(rate float64) float64 {
-	for i := range s.Ceilings {
-		if t := &s.Ceilings[i]; t.binds(s) && t.fills() {
-			return rate
-		}
-	}
-	if s.Whole == 0 {
+	if s.whole() == 0 {
 		return rate
 	}
 	return rate * s.Setting.part()
+}
+
+// whole returns the vendor's rate as refusals show it; zero: it is unknown, or the rise of a
+// reported level shows it better.
+func (s *State) whole() float64 {
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) && t.fills() {
+			return 0
+		}
+	}
+	return s.Whole
 }
 
 // part returns the most that a lane with a share takes of a level that rises; zero: any.
