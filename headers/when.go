@@ -127,6 +127,9 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	if len(s) > 64 {
 		return time.Time{}, false
 	}
+	if t, ok := parseFixdate(s); ok {
+		return t, true
+	}
 	if t, err := time.Parse(http.TimeFormat, s); err == nil {
 		return t, true
 	}
@@ -135,6 +138,28 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	}
 	t, err := time.Parse(time.ANSIC, s)
 	return t, err == nil
+}
+
+// parseFixdate reads what nearly all servers send. Package time takes ten times as long for it, and
+// reads it in small letters, too.
+func parseFixdate(s string) (t time.Time, ok bool) {
+	const form = http.TimeFormat // "Mon, 02 Jan 2006 15:04:05 GMT"
+	if len(s) != len(form) {
+		return t, false
+	}
+	month := strings.Index("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec ", s[8:12])
+	ok = month >= 0 && isWeekday(s[:3])
+	number := func(from, to int) (n int) {
+		ok = ok && s[to] == form[to]
+		for i := from; i < to; i++ {
+			ok = ok && isDigit(s[i])
+			n = 10*n + int(s[i]-'0')
+		}
+		return n
+	}
+	day, year, hour, minute, second := number(5, 7), number(12, 16), number(17, 19), number(20, 22), number(23, 25)
+	t = time.Date(year, time.Month(month/4+1), day, hour, minute, second, 0, time.UTC)
+	return t, ok && s[3:5] == ", " && s[25:] == " GMT" && t.Day() == day && t.Hour() == hour && t.Minute() == minute && t.Second() == second
 }
 
 // century gives a two-digit year its century. It is the current one, unless the
