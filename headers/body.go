@@ -35,7 +35,9 @@ func (r *reader) unmeasured() bool {
 }
 
 // awaitsBody reports whether the body may be read and could add to the header.
-func (r *reader) awaitsBody() bool { return (r.needsBody() || r.asksGeneric()) && r.mayReadBody() }
+func (r *reader) awaitsBody() bool {
+	return (r.resp.StatusCode >= http.StatusBadRequest || r.dialect.BodyOfSuccess) && (r.needsBody() || r.asksGeneric()) && r.mayReadBody()
+}
 
 // needsBody reports whether the dialect's hints could say more than the header
 // did. If they cannot, the body is left alone, because it may come slowly.

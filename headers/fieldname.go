@@ -18,25 +18,24 @@ const (
 )
 
 // kindOf returns the kind of a field by its name, and what follows the words of
-// kindRateLimit. It runs for every field of every response, so it must dismiss most names
-// after a look at a few bytes.
+// kindRateLimit.
 func kindOf(name string) (k kind, rest string) {
 	switch {
-	case isShort(name):
-	case len(name) == len("Age"):
-		if is(name, "Age") {
-			return kindAge, ""
-		}
-	case mayBeRetry(name) && isRetryAfter(name):
+	case is(name, "Age"):
+		return kindAge, ""
+	case mayBeRetry(name) && retryAfterOf(name, "") >= 0:
 		return kindRetryAfter, ""
 	case mayBeRetry(name) && isShouldRetry(name):
 		return kindShouldRetry, ""
-	case mayHoldLimit(name):
-		if rest, ok := cutRateLimit(name); ok {
-			return kindRateLimit, rest
-		}
 	}
-	return kindNone, ""
+	rest, ok := cutRateLimit(name)
+	switch {
+	case !ok:
+		return kindNone, ""
+	case len(rest) >= len("Retryafter") && rest[0]|0x20 == 'r' && retryAfterOf(name, rest) >= 0:
+		return kindRetryAfter, rest
+	}
+	return kindRateLimit, rest
 }
 
 // is reports whether a word is another one, in any case. Nearly always it is written as
@@ -57,16 +56,6 @@ func mayBeRetry(name string) bool {
 	case 11, 13, 14, 16, 17, 19:
 		first, last := name[0]|0x20, name[len(name)-1]|0x20
 		return (first == 'r' || first == 'x' || first == 's') && (last == 'r' || last == 's' || last == 'y')
-	}
-	return false
-}
-
-// isRetryAfter reports whether a field asks for a wait.
-func isRetryAfter(name string) bool {
-	for i := range retryAfterFields {
-		if is(name, retryAfterFields[i].name) {
-			return true
-		}
 	}
 	return false
 }
@@ -115,14 +104,13 @@ var retryAfterFields = [...]struct {
 	{"X-Ratelimit-Retry-After-Seconds", 0},
 }
 
-// retryAfterOf returns the index in retryAfterFields of a field in whose name
-// rest follows the word "ratelimit", or -1.
-func retryAfterOf(rest string) int {
-	if len(rest) < len("Retryafter") || rest[0]|0x20 != 'r' {
-		return -1
-	}
+// retryAfterOf returns the index in retryAfterFields of a field, or -1. Rest follows the word
+// "ratelimit" in its name.
+func retryAfterOf(name, rest string) int {
 	for i := range retryAfterFields {
-		if after, ok := cutRateLimit(retryAfterFields[i].name); ok && is(after, rest) {
+		field := retryAfterFields[i].name
+		after, limits := strings.CutPrefix(field, "X-Ratelimit-")
+		if is(name, field) || limits && is(rest, after) {
 			return i
 		}
 	}
@@ -132,6 +120,9 @@ func retryAfterOf(rest string) int {
 // cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a
 // field's name. It is not ok if the name does not hold it as a word.
 func cutRateLimit(name string) (rest string, ok bool) {
+	if rest, ok = strings.CutPrefix(name, "X-Ratelimit-"); ok { // the usual one
+		return rest, true
+	}
 	for i := 4; i+5 <= len(name); i++ {
 		if name[i]|0x20 != 'l' || !is(name[i:i+5], "limit") {
 			continue

@@ -34,13 +34,8 @@ func Parse(resp *http.Response, now time.Time) Signal {
 // Parse is [Parse] in the dialect d, whatever the host. If d is nil, the
 // generic dialect is used.
 func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
-	reports, aged := d.reports(resp)
-	if !reports {
-		return Signal{}
-	}
-	r := d.reader(resp, now, aged)
-	r.header()
-	if r.awaitsBody() {
+	var r reader
+	if r.header(d, resp, now) && r.awaitsBody() {
 		r.body()
 	}
 	return r.sig
@@ -51,27 +46,9 @@ func (d *Dialect) Parse(resp *http.Response, now time.Time) Signal {
 // and Parse would wait for it. If now is zero, it is the present, which is read
 // only if the response states an instant.
 func (d *Dialect) ParseHeader(resp *http.Response, now time.Time) (signal Signal, more bool) {
-	reports, aged := d.reports(resp)
-	if !reports {
-		return Signal{}, false
-	}
-	r := d.reader(resp, now, aged)
-	r.header()
-	return r.sig, r.awaitsBody()
-}
-
-// reports returns whether the response may report anything, and whether a cache answered.
-func (d *Dialect) reports(resp *http.Response) (reports, aged bool) {
-	if resp == nil {
-		return false, false
-	}
-	reports, aged = scan(resp.Header)
-	return reports || d != nil && len(d.Fields) > 0 || d.CanRefuse(resp.StatusCode), aged
-}
-
-// reader returns a reader of the response.
-func (d *Dialect) reader(resp *http.Response, now time.Time, aged bool) reader {
-	return reader{clock: clock{now: now, resp: resp, aged: aged}, dialect: cmp.Or(d, generic)}
+	var r reader
+	more = r.header(d, resp, now) && r.awaitsBody()
+	return r.sig, more
 }
 
 // judge decides what the response means. It is called again after the body was read.

@@ -35,11 +35,23 @@ type reader struct {
 	cost         float64       // how much of the quota earned the request needs
 	rate         float64       // how much of it comes back in a second
 	earned       string        // the name of that quota
+	drafted      []string      // the lines of RateLimit
+	retries      bool          // a field asks for a wait
+
+	retry [len(retryAfterFields)][]string // the lines of those that do
 }
 
-// header reads everything but the body.
-func (r *reader) header() {
-	r.standard()
+// header reads everything but the body. It reports whether the response may say anything.
+func (r *reader) header(d *Dialect, resp *http.Response, now time.Time) bool {
+	if resp == nil {
+		return false
+	}
+	if r.now, r.resp, r.dialect = now, resp, d; d == nil {
+		r.dialect = generic
+	}
+	if !r.standard() && len(r.dialect.Fields) == 0 && !d.CanRefuse(resp.StatusCode) {
+		return false
+	}
 	for i := range r.dialect.Fields {
 		r.vendorField(&r.dialect.Fields[i])
 	}
@@ -54,6 +66,7 @@ func (r *reader) header() {
 	r.settle()
 	r.checkUnit()
 	r.judge()
+	return true
 }
 
 // vendorField reads the lines of a field of the dialect.
@@ -110,48 +123,57 @@ func (r *reader) lines(name string) []string {
 	return nil
 }
 
-// standard reads the header fields that any vendor may send.
-func (r *reader) standard() {
-	var retry [len(retryAfterFields)][]string
-	var draft []string
+// standard reads the header fields that any vendor may send, and reports whether there is one
+// beside Age.
+func (r *reader) standard() (reports bool) {
 	for name, lines := range r.resp.Header {
-		kind, rest := kindOf(name)
-		if kind == kindRateLimit {
-			r.bucket(name, lines)
+		if isShort(name) || len(name) > len("Age") && !mayBeRetry(name) && !mayHoldLimit(name) {
+			continue // saves nearly all of the calls
 		}
-		if kind == kindNone || r.claimed(name) {
-			continue
-		}
-		lines = bounded(lines)
-		switch kind {
-		case kindRetryAfter:
-			for i := range retryAfterFields {
-				if is(name, retryAfterFields[i].name) {
-					retry[i] = concat(retry[i], lines)
-				}
-			}
-		case kindShouldRetry:
-			r.forbidden = r.forbidden || slices.ContainsFunc(lines, isFalse)
-		case kindRateLimit:
-			switch {
-			case is(name, "Ratelimit"):
-				draft = concat(draft, lines)
-			case is(rest, "Policy"):
-				r.draftPolicy(lines)
-			case retryAfterOf(rest) >= 0:
-				i := retryAfterOf(rest)
-				retry[i] = concat(retry[i], lines)
-			default:
-				r.named(rest, lines)
-			}
+		if r.standardField(name, lines) {
+			reports = true
 		}
 	}
-	for i, lines := range retry {
-		if lines != nil {
-			r.retryAfter(lines, retryAfterFields[i].unit)
-		}
+	for i := 0; r.retries && i < len(r.retry); i++ {
+		r.retryAfter(r.retry[i], retryAfterFields[i].unit)
 	}
-	r.draft(draft)
+	if reports {
+		r.draft(r.drafted)
+	}
+	return reports
+}
+
+// standardField reads a field, and reports whether it is one beside Age that is of interest. What
+// depends on other fields is kept.
+func (r *reader) standardField(name string, lines []string) bool {
+	kind, rest := kindOf(name)
+	switch kind {
+	case kindNone:
+		return false
+	case kindAge: // an instant that was read before took Date for the present
+		r.aged, r.hasRef = r.aged || slices.ContainsFunc(bounded(lines), isAged), false
+		return false
+	case kindRateLimit:
+		r.bucket(name, lines)
+	}
+	if r.claimed(name) {
+		return true
+	}
+	lines = bounded(lines)
+	switch {
+	case kind == kindRetryAfter:
+		i := retryAfterOf(name, rest)
+		r.retry[i], r.retries = concat(r.retry[i], lines), true
+	case kind == kindShouldRetry:
+		r.forbidden = r.forbidden || slices.ContainsFunc(lines, isFalse)
+	case is(name, "Ratelimit"):
+		r.drafted = concat(r.drafted, lines)
+	case is(rest, "Policy"):
+		r.draftPolicy(lines)
+	default:
+		r.named(rest, lines)
+	}
+	return true
 }
 
 // claimed reports whether the dialect has a row of its own for the field.
@@ -217,7 +239,7 @@ func (r *reader) limit(name *quotaName, lines []string) {
 		}
 		if window := windowParameter(parameters); window > 0 {
 			if len(r.policies) < maxQuotas {
-				r.addPolicy(policy{r.nameOf(name), name.unit, n, window})
+				r.addPolicy(policy{name.String(), name.unit, n, window})
 			}
 			lower(&policyLimit, &hasPolicy, n)
 		} else {
@@ -308,45 +330,22 @@ func isDigits(s string) bool {
 
 func isFalse(line string) bool { return strings.EqualFold(trim(line), "false") }
 
-// scan reports whether a header holds a field that needs a closer look, and
-// whether a cache answered.
-func scan(header http.Header) (reports, aged bool) {
-	for name := range header {
-		if isShort(name) || len(name) > len("Age") && (reports || !mayBeRetry(name) && !mayHoldLimit(name)) {
-			continue // saves nearly all of the calls
-		}
-		switch kind, _ := kindOf(name); kind {
-		case kindNone:
-		case kindAge:
-			aged = aged || slices.ContainsFunc(bounded(header[name]), isAged)
-		default:
-			reports = true
-		}
-	}
-	return reports, aged
-}
-
 // isAged reports whether an Age is above zero (RFC 9111 section 5.1).
 func isAged(line string) bool {
 	age, ok := parseDecimal(trim(line))
 	return ok && age != decimal{}
 }
 
-// bucketFields are the header fields that name the bucket of a response: Discord
-// names it by a hash, GitHub as a resource.
+// bucket reads a field that names the bucket of a response: Discord names it by a hash, which counts
+// first, GitHub as a resource. A name longer than those of quotas is ignored.
 //
 // https://discord.com/developers/docs/topics/rate-limits
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
-var bucketFields = [...]string{"X-Ratelimit-Bucket", "X-Ratelimit-Resource"}
-
-// bucket reads a field that names the bucket. The first of bucketFields counts. A name longer than
-// those of quotas is ignored.
 func (r *reader) bucket(name string, lines []string) {
-	i := slices.Index(bucketFields[:], name)
-	if i < 0 || len(lines) == 0 || lines[0] == "" || len(lines[0]) > maxName {
+	if name != "X-Ratelimit-Bucket" && (name != "X-Ratelimit-Resource" || r.sig.Bucket != "") {
 		return
 	}
-	if i == 0 || r.sig.Bucket == "" {
+	if len(lines) > 0 && lines[0] != "" && len(lines[0]) <= maxName {
 		r.sig.Bucket = lines[0]
 	}
 }

@@ -72,7 +72,10 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 	if t.isSurplus(name) {
 		return &t.surplus
 	}
-	q := t.quota(t.nameOf(name))
+	q := t.find(name)
+	if q == nil {
+		q = t.add(Quota{Name: name.String(), Unit: unitRequests})
+	}
 	if q.Unit == unitRequests { // else the quota's policy has stated it
 		q.Unit = name.unit
 	}
@@ -82,15 +85,14 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 	return q
 }
 
-// nameOf returns a name as a string. It returns the string that is in use for
-// it already, if there is one.
-func (t *tally) nameOf(name *quotaName) string {
+// find returns the quota of a name; nil: there is none.
+func (t *tally) find(name *quotaName) *Quota {
 	for i := range t.quotas {
 		if t.quotas[i].Name == string(name.bytes()) {
-			return t.quotas[i].Name
+			return &t.quotas[i]
 		}
 	}
-	return name.String()
+	return nil
 }
 
 // isSurplus reports whether a name has no place. It makes no string of the name, because a header
@@ -144,9 +146,11 @@ func (t *tally) settle() {
 	for _, u := range t.used {
 		t.settleUsed(u)
 	}
-	slices.SortFunc(t.policies, func(a, b policy) int {
-		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.limit, b.limit))
-	})
+	if len(t.policies) > 1 {
+		slices.SortFunc(t.policies, func(a, b policy) int {
+			return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.limit, b.limit))
+		})
+	}
 	for _, p := range t.policies {
 		t.settlePolicy(p)
 	}
@@ -157,6 +161,9 @@ func (t *tally) settle() {
 		}
 	}
 	t.quotas = slices.DeleteFunc(t.quotas, isEmpty)
+	if len(t.quotas) < 2 { // as nearly always
+		return
+	}
 	slices.SortStableFunc(t.quotas, func(a, b Quota) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Window, b.Window))
 	})
