@@ -120,7 +120,7 @@ func retryAfterOf(name, rest string) int {
 // cutRateLimit returns what follows the word "ratelimit" or "rate-limit" in a
 // field's name. It is not ok if the name does not hold it as a word.
 func cutRateLimit(name string) (rest string, ok bool) {
-	if rest, ok = strings.CutPrefix(name, "X-Ratelimit-"); ok { // the usual one
+	if rest, ok = strings.CutPrefix(strings.TrimPrefix(name, "X-"), "Ratelimit-"); ok { // the usual one
 		return rest, true
 	}
 	for i := 4; i+5 <= len(name); i++ {
