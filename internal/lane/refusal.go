@@ -90,13 +90,19 @@ func (l *Lane) moved(now, until throttle.Instant) bool {
 
 // Landed says that a call was answered, or has failed.
 func (l *Lane) Landed(ctx context.Context, a *Answer) {
+	var now throttle.Instant // read once, if an instant is needed at all
+	clock := func() throttle.Instant {
+		if now == 0 {
+			now = l.Now()
+		}
+		return now
+	}
 	if len(a.Quotas) > 0 { // first, because a call that lands lets the next one go
-		now := l.Now()
-		if asked := l.read(now, a); asked > 0 && l.pause(now, asked, learn.ResetGuard) {
+		if asked := l.read(clock(), a); asked > 0 && l.pause(now, asked, learn.ResetGuard) {
 			l.warn("weir: lane closed: the server reported that nothing is left of its quota", "asked", asked, "closed", min(asked, gate.LongestPause))
 		}
 	}
-	l.Gate.Landed(ctx, l.Queue.Now, a)
+	l.Gate.Landed(ctx, clock, a)
 	if departed := a.Departed; a.Served && l.refusedAt.Load() != 0 {
 		for last := l.servedAt.Load(); int64(departed) > last && !l.servedAt.CompareAndSwap(last, int64(departed)); last = l.servedAt.Load() {
 		}
