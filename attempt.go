@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
 )
 
 // An attempt watches one send. It is the context of the request that is sent. It counts the
@@ -24,40 +25,60 @@ type attempt struct {
 
 	caller context.Context // the caller's context
 	values context.Context // of the request that the base shows
-	asked  *asked          // guarded by mu until the life begins; nil: not asked for
+	asked  *asked          // guarded by mu until the life or the flight begins; nil: not asked for
 
-	charge               // of the call's lane; in a group, of all its lanes together
-	group    *lane.Group // of lanes; nil: one lane
-	all      []charge    // of each lane of the group; nil: not divided yet
-	observer *observer
-	waited   *waited // by the call, before this attempt; nil: no wait
-	number   int32   // 1 for the first attempt of the call
-	secure   bool
-	kept     bool // a response was obtained
+	charge             // of the call's lane; in a group, of all its lanes together
+	group  *lane.Group // of lanes; nil: one lane
+	number int32       // 1 for the first attempt of the call
+	secure bool
+	kept   bool // a response was obtained
 
 	written atomic.Int32 // requests on the wire
 	unheard atomic.Int32 // of those, the requests since a response began
 	state   atomic.Int32
 	life    atomic.Int32 // of the context
 
-	mu      sync.Mutex // also guards departure
-	settled []string   // units
+	mu sync.Mutex // also guards the departure
 }
 
 // An asked is made for an attempt when it is first needed. Most of it serves only bases that watch
 // their context, as net/http does.
 type asked struct {
+	waited  *waited  // by the call, before this attempt; nil: no wait
+	all     []charge // of each lane of the group; nil: not divided yet
+	settled []string // units
+
 	ending context.Context         // ends with the attempt; nil: not asked for
 	cancel context.CancelCauseFunc // of ending
 	cause  error                   // why the attempt was stopped; nil: not stopped
 	trace  httptrace.ClientTrace   // zero: not asked for
 }
 
-// A charge is one lane's charge for an attempt, and its flight there.
+// A charge is one lane's charge for an attempt, and its flight there. An attempt of more than 760
+// bytes would take 896 of memory.
 type charge struct {
-	lane      *lane.Lane
-	departure shaping.Departure // its request is as settled so far
-	flight    lane.Flight       // zero: unbounded, or not departed
+	lane   *lane.Lane
+	grant  throttle.Grant
+	n      int                // permits of each limit
+	whole  *shaping.Departure // its request is as settled so far; nil: grant and n say all of it
+	flight lane.Flight        // zero: unbounded, or not departed
+}
+
+// departs notes the departure of the call's turn.
+func (a *attempt) departs(c *call) {
+	a.n, a.grant, a.group, a.whole = c.turn.N, c.turn.Granted(), c.group, nil
+	if c.turn.Each != nil || c.group != nil {
+		whole := c.turn.Departure()
+		a.whole = &whole
+	}
+}
+
+// departure returns what was charged, as settled so far.
+func (c *charge) departure() shaping.Departure {
+	if c.whole != nil {
+		return *c.whole
+	}
+	return shaping.Departure{Request: throttle.Request{N: c.n}, Grant: c.grant}
 }
 
 // each calls f with each lane's charge. The first call divides a group's charge: it comes before
@@ -67,14 +88,16 @@ func (a *attempt) each(f func(*charge)) {
 		f(&a.charge)
 		return
 	}
-	if a.all == nil {
-		a.all = make([]charge, len(a.group.Lanes))
+	asked := a.ask()
+	if asked.all == nil {
+		asked.all = make([]charge, len(a.group.Lanes))
 		for i, l := range a.group.Lanes {
-			a.all[i].lane, a.all[i].departure = l, a.group.Part(a.departure, i)
+			part := a.group.Part(*a.whole, i)
+			asked.all[i].lane, asked.all[i].whole = l, &part
 		}
 	}
-	for i := range a.all {
-		f(&a.all[i])
+	for i := range asked.all {
+		f(&asked.all[i])
 	}
 }
 
@@ -89,7 +112,7 @@ func (a *attempt) flights(f func(*charge)) {
 func (a *attempt) fly() { a.flights(func(c *charge) { c.lane.Fly(&c.flight) }) }
 
 // land ends the flight in each lane.
-func (a *attempt) land() { a.flights(func(c *charge) { c.flight.Land() }) }
+func (a *attempt) land() { a.flights(func(c *charge) { c.lane.Land(&c.flight) }) }
 
 // lasts reports whether the flight has begun and not ended.
 func (a *attempt) lasts() (lasts bool) {
@@ -99,7 +122,7 @@ func (a *attempt) lasts() (lasts bool) {
 
 // lose ends a flight whose body was dropped.
 func (a *attempt) lose(cancel context.CancelCauseFunc) {
-	a.flights(func(c *charge) { c.flight.Lose(cancel) })
+	a.flights(func(c *charge) { c.lane.Lose(&c.flight, cancel) })
 }
 
 // attemptKey is the key of the attempt among the values of its context.
@@ -202,7 +225,7 @@ func (a *attempt) expire(cause error) {
 // none.
 func (a *attempt) clientTrace() *httptrace.ClientTrace {
 	callers := httptrace.ContextClientTrace(a.caller)
-	if a.observer.t.UnguardedResends {
+	if observerOf(a.lane).t.UnguardedResends {
 		return callers
 	}
 	a.mu.Lock()
@@ -277,7 +300,7 @@ func (e *ResendError) Retryable() bool { return true }
 
 // getConn is called before each send, and stops those beyond the bound.
 func (a *attempt) getConn(string) {
-	unheard, http2 := int(a.unheard.Load()), a.observer.server.http2(a.secure)
+	unheard, http2 := int(a.unheard.Load()), observerOf(a.lane).server.http2(a.secure)
 	switch resends := maxDeadResends; {
 	case unheard == 0:
 	case http2 && unheard > maxStreamResends, unheard > resends:
@@ -285,7 +308,7 @@ func (a *attempt) getConn(string) {
 	case !http2 && unheard == resends:
 		// Several connections in a row were dead. Idle ones are useless now; only a new one can
 		// succeed.
-		if c, ok := a.observer.t.base.(interface{ CloseIdleConnections() }); ok {
+		if c, ok := observerOf(a.lane).t.base.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
 		}
 	}
@@ -298,7 +321,7 @@ func (a *attempt) wroteHeaders() {
 	if a.written.Add(1) > 1 {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.each(func(c *charge) { c.lane.Charge(c.departure) })
+		a.each(func(c *charge) { c.lane.Charge(c.departure()) })
 	}
 }
 

@@ -34,8 +34,10 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	if a == nil {
 		return Report{}, false
 	}
-	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(a.observer.dialect(resp.Request), resp)}
-	if w := a.waited; w != nil {
+	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(observerOf(a.lane).dialect(resp.Request), resp)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w := a.ask().waited; w != nil {
 		r.Lane, r.Waited, r.Reason, r.Limit = w.lane.Key, w.total, w.reason, w.lane.Label(w.limit)
 	}
 	return r, true

@@ -113,10 +113,11 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 
 // newAttempt returns an attempt that watches the next send.
 func newAttempt(c *call) *attempt {
-	return &attempt{
-		caller: c.ctx, charge: charge{lane: c.lane, departure: c.turn.Departure()}, group: c.group,
-		observer: observerOf(c.lane), waited: c.waited, number: int32(c.sent + 1), secure: c.req.URL.Scheme == "https",
+	a := &attempt{caller: c.ctx, charge: charge{lane: c.lane}, number: int32(c.sent + 1), secure: c.req.URL.Scheme == "https"}
+	if a.departs(c); c.waited != nil {
+		a.ask().waited = c.waited
 	}
+	return a
 }
 
 // prepare lets the user change the header and the URL of the request to be sent.
@@ -148,7 +149,7 @@ func (c *call) inTime(a *attempt) error {
 		return err
 	}
 	if a != nil {
-		a.departure, a.group = c.turn.Departure(), c.group
+		a.departs(c)
 	}
 	return nil
 }

@@ -44,13 +44,13 @@ func (a *attempt) settle(unit string, cost int) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.Contains(a.settled, unit) {
+	if slices.Contains(a.ask().settled, unit) {
 		return fmt.Errorf("weir: %q was settled before", unit)
 	}
 	var err error
 	var settled bool
 	a.each(func(c *charge) {
-		ok, failed := c.settle(a.observer.t, unit, cost)
+		ok, failed := c.settle(observerOf(a.lane).t, unit, cost)
 		settled, err = settled || ok, cmp.Or(err, failed)
 	})
 	switch {
@@ -59,7 +59,7 @@ func (a *attempt) settle(unit string, cost int) error {
 	case !settled:
 		return fmt.Errorf("weir: lane %q has no limit of %q", a.lane.Key, unit)
 	}
-	a.settled = append(a.settled, unit)
+	a.asked.settled = append(a.asked.settled, unit)
 	return nil
 }
 
@@ -71,7 +71,8 @@ func (a *charge) settle(t *Transport, unit string, cost int) (ok bool, err error
 		return false, err
 	}
 	defer l.Leave(nil)
-	actual, ok := a.actual(l.Limits(), unit, cost)
+	d := a.departure()
+	actual, ok := costing(d.Request, l.Limits(), unit, cost)
 	if !ok {
 		return false, nil
 	}
@@ -81,18 +82,18 @@ func (a *charge) settle(t *Transport, unit string, cost int) (ok bool, err error
 		// counts.
 		charged.Each = slices.Clone(actual.Each)
 		for i, n := range charged.Each {
-			charged.Each[i] = max(n, a.departure.Request.Of(i))
+			charged.Each[i] = max(n, d.Request.Of(i))
 		}
 	}
-	l.Settle(a.departure, unit, charged)
-	a.departure.Request = actual
+	l.Settle(d, unit, charged)
+	d.Request = actual
+	a.whole = &d
 	return true, nil
 }
 
-// actual returns the attempt's cost for each of the lane's limits, given its cost in a unit. Ok is
-// false if no limit has that unit.
-func (a *charge) actual(limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
-	charged := a.departure.Request
+// costing returns a request with its cost for each limit, given its cost in a unit. Ok is false if no
+// limit has that unit.
+func costing(charged throttle.Request, limits []throttle.Limit, unit string, cost int) (actual throttle.Request, ok bool) {
 	actual = throttle.Request{N: charged.N, Since: charged.Since, Each: make([]int, len(limits))}
 	for i, limit := range limits {
 		actual.Each[i] = charged.Of(i)

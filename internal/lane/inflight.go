@@ -13,40 +13,33 @@ type Seen = flight.Seen
 
 // A Flight is a call in flight in a lane that bounds their number. It ends once. The
 // zero value, which calls of an unbounded lane have, is not in flight.
-type Flight struct {
-	lane *Lane
-	over atomic.Bool
-}
+type Flight struct{ lasts atomic.Bool }
 
 // Bounded reports whether the lane bounds its calls in flight.
 func (l *Lane) Bounded() bool { return l.Gate.Bounded() }
 
 // Fly makes f the flight of a call that has departed, and will not be given back.
-func (l *Lane) Fly(f *Flight) {
-	if l.Bounded() {
-		f.lane = l
-	}
-}
+func (l *Lane) Fly(f *Flight) { f.lasts.Store(l.Bounded()) }
 
 // Lasts reports whether the flight has begun and not ended.
-func (f *Flight) Lasts() bool { return f.lane != nil && !f.over.Load() }
+func (f *Flight) Lasts() bool { return f.lasts.Load() }
 
-// Land ends the flight, and lets others depart. Ending it again does nothing.
-func (f *Flight) Land() {
-	if f.lane != nil && f.over.CompareAndSwap(false, true) {
-		f.lane.Gate.Vacate()
+// Land ends a flight in the lane, and lets others depart. Ending it again does nothing.
+func (l *Lane) Land(f *Flight) {
+	if f.lasts.CompareAndSwap(true, false) {
+		l.Gate.Vacate()
 	}
 }
 
 // Lose ends a flight that can no longer be ended otherwise, because the body of its answer was
 // dropped and not closed. The first one in a lane is logged. Cancel frees the connection.
-func (f *Flight) Lose(cancel context.CancelCauseFunc) {
+func (l *Lane) Lose(f *Flight, cancel context.CancelCauseFunc) {
 	if !f.Lasts() {
 		return
 	}
-	if f.lane.lost.CompareAndSwap(false, true) {
-		f.lane.warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it")
+	if l.lost.CompareAndSwap(false, true) {
+		l.warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it")
 	}
 	cancel(nil)
-	f.Land()
+	l.Land(f)
 }
