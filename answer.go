@@ -113,7 +113,8 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	}
 	c.paused = false
 	for _, l := range lanes {
-		a := c.answer(l, c.own(l, signal.Quotas))
+		var a lane.Answer
+		c.answer(&a, l, c.own(l, signal.Quotas))
 		c.paused = l.Refused(c.ctx, &a, c.refusedFor) || c.paused
 	}
 }
@@ -161,15 +162,15 @@ func (c *call) answeredFor(quotas []headers.Quota) *lane.Lane {
 
 // land says it to one of the lanes that the call has passed.
 func (c *call) land(l *lane.Lane, served bool, quotas []headers.Quota) {
-	a := c.answer(l, quotas)
-	a.Served = served
+	a := lane.Answer{Served: served}
+	c.answer(&a, l, quotas)
 	l.Landed(c.ctx, &a)
 }
 
-// answer returns what a lane may learn from the attempt. The lane is that of
+// answer notes in a what a lane may learn from the attempt. The lane is that of
 // the call, a sub-lane that the call has passed, or one that was made for its
 // refusal.
-func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
+func (c *call) answer(a *lane.Answer, l *lane.Lane, quotas []headers.Quota) {
 	a.ID, a.Seen, a.Departed = c.turn.ID, c.seenIn(l), c.turn.Departed()
 	a.Stood, a.Others = a.Departed.Sub(c.turn.Arrived()), l.Queue.Waiting() > 0
 	if len(quotas) > 0 {
@@ -178,7 +179,6 @@ func (c *call) answer(l *lane.Lane, quotas []headers.Quota) (a lane.Answer) {
 			a.Quotas[i] = quotaOf(&quotas[i])
 		}
 	}
-	return a
 }
 
 // seenIn returns the state of a lane when the turn came. One that the call has not passed gets

@@ -102,11 +102,11 @@ func (c *call) laneThat(key string) *lane.Lane {
 }
 
 // line returns the line in which the call waits.
-func (c *call) line() lane.Line {
+func (c *call) line() *lane.Line {
 	if c.group != nil {
-		return c.group.Line
+		return &c.group.Line
 	}
-	return c.lane.Line()
+	return &c.lane.Line
 }
 
 // eachCost returns what the call costs of the limits of all its lanes, one lane after the

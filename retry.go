@@ -120,7 +120,7 @@ func (c *call) timeLeft() time.Duration {
 func (c *call) couldGo(delay time.Duration) bool {
 	could := c.line().CouldTake(c.ctx, &c.turn, delay)
 	for _, v := range c.visits {
-		could = could && v.lane.Line().CouldTake(c.ctx, &c.turn, delay)
+		could = could && v.lane.Line.CouldTake(c.ctx, &c.turn, delay)
 	}
 	return could
 }

@@ -30,6 +30,7 @@ type Lane struct {
 	Observer Observer
 	Shadow   *Shadow // nil: there are no shadow limits
 	Queue    *shaping.Queue
+	Line     Line // of the lane by itself
 	Gate     *gate.Gate
 	Course   *course.Course // nil: the lane does not learn
 
@@ -37,7 +38,6 @@ type Lane struct {
 	limits   atomic.Pointer[[]throttle.Limit] // resolved; lanes with the same limits share one list
 	ledgers  *course.Ledgers
 	share    learn.Share // of what answers report
-	self     [1]*Lane    // the lane, as the only one of its line
 	roster   *roster     // of the groups; nil: the lane is in none. Under their lock
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
@@ -88,7 +88,6 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 		return nil, fmt.Errorf("limiter: %w", err)
 	}
 	l := &Lane{Key: key, settings: set, Budget: set.Budget(), Observer: set.Observe(key)}
-	l.self[0] = l
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
 	l.Course = l.newCourse(limiter, local, learns, *limits)
@@ -97,6 +96,7 @@ func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.
 	l.Gate = gate.NewGate(limiter, l.Course, l.ledgers, set.MaxPause)
 	l.Queue = shaping.NewQueue(l.Gate)
 	l.Queue.Line = set.Line
+	l.Line = Line{Lanes: []*Lane{l}, queue: l.Queue}
 	l.hook.Wait = l.waits
 	l.Queue.Hook = &l.hook
 	if shared, ok := limiter.(store.Limiter); ok {

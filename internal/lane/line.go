@@ -16,19 +16,16 @@ type Line struct {
 	queue    *shaping.Queue
 }
 
-// Line returns the line of the lane by itself.
-func (l *Lane) Line() Line { return Line{Lanes: l.self[:], queue: l.Queue} }
-
 // Wait waits until all lanes let the turn depart. The errors are those of
 // [shaping.Queue.WaitTurn], with the lane that held it.
-func (n Line) Wait(ctx context.Context, t *shaping.Turn) error { return n.queue.WaitTurn(ctx, t) }
+func (n *Line) Wait(ctx context.Context, t *shaping.Turn) error { return n.queue.WaitTurn(ctx, t) }
 
 // Part returns what the i-th lane charged for a departure.
-func (n Line) Part(d shaping.Departure, i int) shaping.Departure { return n.queue.Part(d, i) }
+func (n *Line) Part(d shaping.Departure, i int) shaping.Departure { return n.queue.Part(d, i) }
 
 // Late reports whether a lane charged the turn's last departure so long ago that its permits hold
 // no more.
-func (n Line) Late(t *shaping.Turn) bool {
+func (n *Line) Late(t *shaping.Turn) bool {
 	for i, l := range n.Lanes {
 		if l.late(n.Part(t.Departure(), i)) {
 			return true
@@ -39,7 +36,7 @@ func (n Line) Late(t *shaping.Turn) bool {
 
 // Return gives back what the turn was granted last. If it is too late for that,
 // the limits of this process are settled, as if nothing had been granted.
-func (n Line) Return(t *shaping.Turn) {
+func (n *Line) Return(t *shaping.Turn) {
 	d := t.Departure()
 	var late [shaping.MaxRosters]bool
 	for i, l := range n.Lanes {
@@ -55,7 +52,7 @@ func (n Line) Return(t *shaping.Turn) {
 
 // CouldTake reports whether the lanes might let the turn go after the delay: no lane is certain to
 // reject it.
-func (n Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
+func (n *Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
 	for _, l := range n.Lanes {
 		if l.Gate.ClosedFor(l.Now()) > delay {
 			return false
@@ -66,7 +63,7 @@ func (n Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duratio
 
 // Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,
 // the widest.
-func (n Line) Named(name string) *Lane {
+func (n *Line) Named(name string) *Lane {
 	l := n.named(name)
 	if l.sub != nil {
 		return l.sub.lane
@@ -75,7 +72,7 @@ func (n Line) Named(name string) *Lane {
 }
 
 // named returns the lane or sub-lane whose roster has a name; if none has it, the widest lane.
-func (n Line) named(name string) *Lane {
+func (n *Line) named(name string) *Lane {
 	for _, lanes := range [...][]*Lane{n.Lanes, n.sublanes} {
 		for _, l := range lanes {
 			if l.name() == name {
