@@ -36,9 +36,7 @@ type reader struct {
 	rate         float64       // how much of it comes back in a second
 	earned       string        // the name of that quota
 	drafted      []string      // the lines of RateLimit
-	retries      bool          // a field asks for a wait
-
-	retry [len(retryAfterFields)][]string // the lines of those that do
+	retries      bool          // a header field asks for a wait
 }
 
 // header reads everything but the body. It reports whether the response may say anything.
@@ -134,10 +132,10 @@ func (r *reader) standard() (reports bool) {
 			reports = true
 		}
 	}
-	for i := 0; r.retries && i < len(r.retry); i++ {
-		r.retryAfter(r.retry[i], retryAfterFields[i].unit)
+	if r.retries {
+		r.retryAfters()
 	}
-	if reports {
+	if r.drafted != nil {
 		r.draft(r.drafted)
 	}
 	return reports
@@ -162,8 +160,7 @@ func (r *reader) standardField(name string, lines []string) bool {
 	lines = bounded(lines)
 	switch {
 	case kind == kindRetryAfter:
-		i := retryAfterOf(name, rest)
-		r.retry[i], r.retries = concat(r.retry[i], lines), true
+		r.retries = true
 	case kind == kindShouldRetry:
 		r.forbidden = r.forbidden || slices.ContainsFunc(lines, isFalse)
 	case is(name, "Ratelimit"):
@@ -174,6 +171,23 @@ func (r *reader) standardField(name string, lines []string) bool {
 		r.named(rest, lines)
 	}
 	return true
+}
+
+// retryAfters reads the fields that ask for a wait. Few responses do, and pay for a second walk.
+func (r *reader) retryAfters() {
+	var retry [len(retryAfterFields)][]string
+	for name, lines := range r.resp.Header {
+		if !mayBeRetry(name) && !mayHoldLimit(name) {
+			continue
+		}
+		if kind, rest := kindOf(name); kind == kindRetryAfter && !r.claimed(name) {
+			i := retryAfterOf(name, rest)
+			retry[i] = concat(retry[i], bounded(lines))
+		}
+	}
+	for i, lines := range retry {
+		r.retryAfter(lines, retryAfterFields[i].unit)
+	}
 }
 
 // claimed reports whether the dialect has a row of its own for the field.

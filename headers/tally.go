@@ -16,7 +16,7 @@ type tally struct {
 	policies []policy
 	used     []used
 	name     string // of the quota that has none remaining
-	surplus  Quota  // takes what there is no place for
+	surplus  *Quota // takes what there is no place for
 }
 
 // A policy is a limit with its window. Up to draft 07, policies are listed beside the quota in
@@ -70,7 +70,7 @@ func (t *tally) quotaOf(name string, window time.Duration) *Quota {
 // quotaNamed returns the quota that a field's name names.
 func (t *tally) quotaNamed(name *quotaName) *Quota {
 	if t.isSurplus(name) {
-		return &t.surplus
+		return t.spare()
 	}
 	q := t.find(name)
 	if q == nil {
@@ -121,10 +121,18 @@ func (t *tally) add(q Quota) *Quota {
 	}
 	last := &t.quotas[t.last()]
 	if q.Name >= last.Name {
-		last = &t.surplus
+		last = t.spare()
 	}
 	*last = q
 	return last
+}
+
+// spare returns surplus, made on first use.
+func (t *tally) spare() *Quota {
+	if t.surplus == nil {
+		t.surplus = new(Quota)
+	}
+	return t.surplus
 }
 
 // addPolicy adds a policy, within the bound.
