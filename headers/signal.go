@@ -11,13 +11,13 @@ type Signal struct {
 	Throttled     bool          // refused for now, by a 429 or in another way of the vendor's
 	NotProcessed  bool          // the vendor certainly did nothing: a 429, or the vendor's dialect says so
 	Permanent     bool          // waiting will not help: the vendor says do not retry, or the quota is zero
+	HasRetryAfter bool          // the response itself asks for a wait, RetryAfter
 	Scope         Scope         // whom the refusal concerns
 	Reason        Reason        // a word of ours, never the vendor's text; "" if the response neither refuses nor forbids
-	RetryAfter    time.Duration // the wait that the response itself asks for, from its receipt; set if HasRetryAfter
-	HasRetryAfter bool
-	Quotas        []Quota  // in the order of their names
-	Violated      []string // names of the quotas for which a problem document refuses; nil if it names none
-	Bucket        string   // which of its buckets the vendor says that the call came from; "" if it names none
+	RetryAfter    time.Duration // from the response's receipt; set if HasRetryAfter
+	Quotas        []Quota       // in the order of their names
+	Violated      []string      // names of the quotas for which a problem document refuses; nil if it names none
+	Bucket        string        // which of its buckets the vendor says that the call came from; "" if it names none
 }
 
 // A Reason says what made a response a refusal.
