@@ -159,6 +159,9 @@ const maxName = 64
 // quota's name. The others, in small letters, are the name.
 func (n *quotaName) parse(rest string) {
 	n.unit = unitRequests
+	if n.fact = factOf(rest); n.fact != factNone { // as nearly always
+		return
+	}
 	for rest != "" {
 		var word string
 		word, rest, _ = strings.Cut(rest, "-")
