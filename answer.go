@@ -176,7 +176,7 @@ func (c *call) answer(a *lane.Answer, l *lane.Lane, quotas []headers.Quota) {
 	if len(quotas) > 0 {
 		a.Quotas = make([]learn.Quota, len(quotas))
 		for i := range quotas {
-			a.Quotas[i] = quotaOf(&quotas[i])
+			noteQuota(&a.Quotas[i], &quotas[i])
 		}
 	}
 }
@@ -195,18 +195,15 @@ func (c *call) seenIn(l *lane.Lane) lane.Seen {
 	return c.seen[c.lanes-1]
 }
 
-// quotaOf returns a quota in the learner's terms. A bound of calls in flight is no rate, and
+// noteQuota notes a quota in the learner's terms. A bound of calls in flight is no rate, and
 // its places come free as calls end, so it has neither a window nor a reset.
-func quotaOf(q *headers.Quota) learn.Quota {
-	own := learn.Quota{
-		Name: q.Name, Unit: q.Unit, Limit: q.Limit, Remaining: q.Remaining,
-		HasLimit: q.HasLimit, HasRemaining: q.HasRemaining, Advisory: q.Advisory,
-	}
+func noteQuota(own *learn.Quota, q *headers.Quota) {
+	own.Name, own.Unit, own.Limit, own.Remaining = q.Name, q.Unit, q.Limit, q.Remaining
+	own.HasLimit, own.HasRemaining, own.Advisory = q.HasLimit, q.HasRemaining, q.Advisory
 	if q.Unit != "concurrent-requests" {
 		own.Reset, own.HasReset, own.Filled = q.Reset, q.HasReset, q.ResetKind == headers.ResetFull
 		own.Window, own.HasWindow = q.Window, q.HasWindow
 	}
-	return own
 }
 
 // A server is what HTTP has shown of the server behind a lane. It is kept

@@ -41,7 +41,7 @@ func (t *tally) quota(name string) *Quota {
 			return &t.quotas[i]
 		}
 	}
-	return t.add(Quota{Name: name, Unit: unitRequests})
+	return t.add(name)
 }
 
 // partition returns the part of a name's quota that has a key, and makes it if there is none.
@@ -53,7 +53,9 @@ func (t *tally) partition(name, key string) *Quota {
 			return q
 		}
 	}
-	return t.add(Quota{Name: name, Partition: key, Unit: unitRequests})
+	q := t.add(name)
+	q.Partition = key
+	return q
 }
 
 // quotaOf returns the quota of a name and a window, and makes it if there is
@@ -64,7 +66,9 @@ func (t *tally) quotaOf(name string, window time.Duration) *Quota {
 			return q
 		}
 	}
-	return t.add(Quota{Name: name, Unit: unitRequests, Window: window, HasWindow: true})
+	q := t.add(name)
+	q.Window, q.HasWindow = window, true
+	return q
 }
 
 // quotaNamed returns the quota that a field's name names.
@@ -74,7 +78,7 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 	}
 	q := t.find(name)
 	if q == nil {
-		q = t.add(Quota{Name: name.String(), Unit: unitRequests})
+		q = t.add(name.String())
 	}
 	if q.Unit == unitRequests { // else the quota's policy has stated it
 		q.Unit = name.unit
@@ -112,18 +116,18 @@ func (t *tally) last() int {
 	return last
 }
 
-// add adds a quota. If there is no place, it takes that of the quota whose name
-// sorts last, or goes into surplus.
-func (t *tally) add(q Quota) *Quota {
+// add adds a quota of a name, which counts requests. If there is no place, it takes that of the quota
+// whose name sorts last, or goes into surplus.
+func (t *tally) add(name string) *Quota {
 	if len(t.quotas) < maxQuotas {
-		t.quotas = append(t.quotas, q)
+		t.quotas = append(t.quotas, Quota{Name: name, Unit: unitRequests})
 		return &t.quotas[len(t.quotas)-1]
 	}
 	last := &t.quotas[t.last()]
-	if q.Name >= last.Name {
+	if name >= last.Name {
 		last = t.spare()
 	}
-	*last = q
+	*last = Quota{Name: name, Unit: unitRequests}
 	return last
 }
 
@@ -202,11 +206,8 @@ func (t *tally) settlePolicy(p policy) {
 			return
 		}
 	}
-	t.add(Quota{
-		Name: p.name, Unit: p.unit,
-		Limit: p.limit, HasLimit: true,
-		Window: p.window, HasWindow: true,
-	})
+	q := t.add(p.name)
+	q.Unit, q.Limit, q.HasLimit, q.Window, q.HasWindow = p.unit, p.limit, true, p.window, true
 }
 
 // isEmpty reports whether a quota has no facts.
