@@ -159,7 +159,7 @@ func parseFixdate(s string) (t time.Time, ok bool) {
 	}
 	day, year, hour, minute, second := number(5, 7), number(12, 16), number(17, 19), number(20, 22), number(23, 25)
 	t = time.Date(year, time.Month(month/4+1), day, hour, minute, second, 0, time.UTC)
-	return t, ok && s[3:5] == ", " && s[25:] == " GMT" && t.Day() == day && t.Hour() == hour && t.Minute() == minute && t.Second() == second
+	return t, ok && s[3:5] == ", " && s[25:] == " GMT" && t.Day() == day && hour < 24 && minute < 60 && second < 60
 }
 
 // century gives a two-digit year its century. It is the current one, unless the
