@@ -25,7 +25,7 @@ type attempt struct {
 
 	caller context.Context // the caller's context
 	values context.Context // of the request that the base shows
-	asked  *asked          // guarded by mu until the life or the flight begins; nil: not asked for
+	asked  *asked          // guarded by mu until the life begins; nil: not asked for
 
 	charge             // of the call's lane; in a group, of all its lanes together
 	group  *lane.Group // of lanes; nil: one lane
@@ -66,9 +66,10 @@ type charge struct {
 
 // departs notes the departure of the call's turn.
 func (a *attempt) departs(c *call) {
-	a.n, a.grant, a.group, a.whole = c.turn.N, c.turn.Granted(), c.group, nil
-	if c.turn.Each != nil || c.group != nil {
-		whole := c.turn.Departure()
+	d := c.turn.Departure()
+	a.n, a.grant, a.group, a.whole = d.Request.N, d.Grant, c.group, nil
+	if d.Request.Each != nil || d.Request.Urgent || c.group != nil {
+		whole := d
 		a.whole = &whole
 	}
 }
@@ -81,8 +82,8 @@ func (c *charge) departure() shaping.Departure {
 	return shaping.Departure{Request: throttle.Request{N: c.n}, Grant: c.grant}
 }
 
-// each calls f with each lane's charge. The first call divides a group's charge: it comes before
-// the flight, or with mu held.
+// each calls f with each lane's charge. In a group, mu is held, because the first call divides the
+// charge.
 func (a *attempt) each(f func(*charge)) {
 	if a.group == nil {
 		f(&a.charge)
@@ -103,9 +104,14 @@ func (a *attempt) each(f func(*charge)) {
 
 // flights calls f with each lane's charge, if the lanes bound their calls in flight.
 func (a *attempt) flights(f func(*charge)) {
-	if a.lane.Bounded() {
-		a.each(f)
+	if !a.lane.Bounded() {
+		return
 	}
+	if a.group != nil { // a goroutine of Prepare may ask for the end of the context meanwhile
+		a.mu.Lock()
+		defer a.mu.Unlock()
+	}
+	a.each(f)
 }
 
 // fly begins the flight in each lane.

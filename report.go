@@ -37,7 +37,8 @@ func ReportOf(resp *http.Response) (r Report, ok bool) {
 	r = Report{Lane: a.lane.Key, Attempts: int(a.number), Signal: signalOf(observerOf(a.lane).dialect(resp.Request), resp)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if w := a.ask().waited; w != nil {
+	if a.asked != nil && a.asked.waited != nil {
+		w := a.asked.waited
 		r.Lane, r.Waited, r.Reason, r.Limit = w.lane.Key, w.total, w.reason, w.lane.Label(w.limit)
 	}
 	return r, true

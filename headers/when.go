@@ -148,7 +148,7 @@ func parseFixdate(s string) (t time.Time, ok bool) {
 		return t, false
 	}
 	month := strings.Index("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec ", s[8:12])
-	ok = month >= 0 && isWeekday(s[:3])
+	ok = month >= 0 && month%4 == 0 && isWeekday(s[:3])
 	number := func(from, to int) (n int) {
 		ok = ok && s[to] == form[to]
 		for i := from; i < to; i++ {

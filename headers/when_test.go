@@ -23,4 +23,9 @@ func TestFixdate(t *testing.T) {
 			t.Fatalf("%s: %v, want %v, %v", text, got, want, err)
 		}
 	}
+	for _, text := range []string{"Fri, 20  Nov2026 12:00:00 GMT", "Fri, 20 ov D2026 12:00:00 GMT"} { // a month's name across two
+		if got, ok := parseFixdate(text); ok {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
 }

@@ -44,10 +44,6 @@ func (t *Turn) Arrived() throttle.Instant { return t.arrived }
 // or was returned.
 func (t *Turn) Departed() throttle.Instant { return t.departed }
 
-// Granted returns the grant of the turn's last departure. It is zero if the turn never departed,
-// or was returned.
-func (t *Turn) Granted() throttle.Grant { return t.granted }
-
 // Held returns what held the turn in its last wait in line, and the name of the limit that
 // did; "": it has not waited, or no limit held it. It is known if the queue has a Hook.
 func (t *Turn) Held() (throttle.Reason, string) { return t.reason, t.limit }

@@ -134,7 +134,7 @@ type Limiter interface {
 	// difference is given back. That never leaves more than if actual had been charged at the
 	// departure. The rest is dropped, and so are corrections of charges no longer remembered. A
 	// limiter of one bucket begins to remember charges at its first Settle for less, or its first
-	// cost of more than 100 ms.
+	// cost of more than 100 ms. Since, Until and ID of both requests may be zero.
 	Settle(now Instant, g Grant, r, actual Request)
 
 	// Reconcile applies what the vendor answered. A pause holds all callers until its

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -179,5 +180,37 @@ func TestErrorLosesEveryURL(t *testing.T) {
 	_, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, "http://vendor.test/", nil))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("RoundTrip = %v, want the cause without a URL", err)
+	}
+}
+
+// A goroutine of Prepare may look at the context of the request while the call of several lanes is
+// sent, or fails.
+func TestContextOfPrepareIsReadWhileCallIsSent(t *testing.T) {
+	var wg sync.WaitGroup
+	failed := errors.New("no key")
+	for _, failure := range []error{nil, failed} {
+		tr := &weir.Transport{
+			Keys:     func(*http.Request) []string { return []string{"customer", "account"} },
+			InFlight: weir.InFlight{Max: 5},
+			Base: harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+			}),
+			Prepare: func(req *http.Request) error {
+				wg.Go(func() { req.Context().Done() })
+				return failure
+			},
+		}
+		for range 1000 {
+			resp, err := tr.RoundTrip(httptest.NewRequest("GET", "http://vendor.example/", http.NoBody))
+			if err == nil {
+				resp.Body.Close()
+			} else if failure == nil || !errors.Is(err, failure) {
+				t.Fatal(err)
+			}
+		}
+		wg.Wait()
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
