@@ -89,7 +89,7 @@ func (t *tally) quotaNamed(name *quotaName) *Quota {
 	return q
 }
 
-// find returns the quota of a name; nil: there is none.
+// find returns the quota of a name, or nil.
 func (t *tally) find(name *quotaName) *Quota {
 	for i := range t.quotas {
 		if t.quotas[i].Name == string(name.bytes()) {

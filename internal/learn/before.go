@@ -37,7 +37,8 @@ func (b *Before) refused(f *Fact, rate float64, windows bool) {
 	}
 }
 
-// over ends an episode with f, which was served after a silence.
+// over ends an episode with f, which was served after a silence. The rate is tried again only if it
+// has fallen, and the silence was short.
 func (b *Before) over(f *Fact, r *Search, silence float64) {
 	if r.R >= fallen*b.Rate || silence > mostOthers {
 		b.Rate = 0

@@ -39,3 +39,44 @@ func TestShareIsSearchedAnewAfterRefusals(t *testing.T) {
 		t.Errorf("the lane still takes its share of %v/s after %d refusals in 8 s", s.Whole, mostMissed)
 	}
 }
+
+// A lane with a share leaves a bucket full. The slope is then its own pace, exactly, and not a guess
+// above it. The rise of that level counts, and not what refusals taught before.
+func TestShareMeasuresABucketThatItLeavesFull(t *testing.T) {
+	s := sharing(20)
+	if c := &s.Ceilings[0]; c.Slope < 60 || c.Slope > 70 || c.Blur > agreed*c.Slope {
+		t.Errorf("at a pace of 66/s the slope is %.1f/s with an error of %.1f, want 60 to 70, and a tenth", c.Slope, c.Blur)
+	}
+	s.Mode, s.Whole, s.W, s.R = Rate, 50, 50, 50
+	if s.shared(50) != 50 {
+		t.Errorf("of 50/s that refusals allow, the lane takes %.1f/s of a level that rises", s.shared(50))
+	}
+	for n := range int64(1000) {
+		s.grow(&Fact{Ordinal: n, Waited: true, Departed: throttle.Instant(n * 15e6)}, 0)
+	}
+	if s.R <= 50 {
+		t.Errorf("the search stands still at %.1f/s", s.R)
+	}
+}
+
+// A share that is spent is reported as zero, however far it is overdrawn: that shows no rise.
+func TestOverdrawnShareShowsNoRise(t *testing.T) {
+	if s := sharing(0); s.Ceilings[0].Slope != 0 {
+		t.Errorf("the slope is %.1f/s", s.Ceilings[0].Slope)
+	}
+}
+
+// sharing returns the state of a lane that takes half, after 3 s of 66 calls a second whose answers
+// report so many left.
+func sharing(left float64) State {
+	s := New(Setting{Share: 0.5})
+	for n := range int64(200) {
+		departed := throttle.Instant(1e18 + n*15e6)
+		f := Fact{
+			Departed: departed, Landed: departed.Add(5e6), Ordinal: n + 1, Granted: n + 1, Flying: 1, Waited: true,
+			Quotas: []Quota{{Limit: 50, HasLimit: true, Remaining: left, HasRemaining: true}},
+		}
+		s.Observe(&f, f.Landed)
+	}
+	return s
+}

@@ -113,3 +113,43 @@ func TestSettleKeepsTheBound(t *testing.T) {
 		}
 	})
 }
+
+// A limiter settles the request that it let go: one that spent what is reserved did so as an urgent
+// one.
+func TestSettlePassesTheUrgentRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settled := &settling{}
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{throttle.TokenBucket(1, time.Hour, 2).Reserving("50%")},
+			Store: harness.StoreFunc(func(key string, limits ...throttle.Limit) (l throttle.Limiter, err error) {
+				settled.Limiter, err = throttle.Local{}.Limiter(key, limits...)
+				return settled, err
+			}),
+		})
+		for _, priority := range []weir.Priority{weir.PriorityNormal, weir.PriorityHigh} {
+			resp, err := r.Transport.RoundTrip(r.Request(weir.WithPriority(t.Context(), priority), "a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := weir.Settle(resp, "requests", 1); err != nil {
+				t.Error(err)
+			}
+			resp.Body.Close()
+			if settled.of.N != 1 || settled.of.Urgent != (priority == weir.PriorityHigh) {
+				t.Errorf("priority %v: settled %+v", priority, settled.of)
+			}
+		}
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), []time.Duration{0, 0})
+	})
+}
+
+// settling keeps the request that was settled last.
+type settling struct {
+	throttle.Limiter
+	of throttle.Request
+}
+
+func (s *settling) Settle(now throttle.Instant, g throttle.Grant, of, actual throttle.Request) {
+	s.of = of
+	s.Limiter.Settle(now, g, of, actual)
+}
