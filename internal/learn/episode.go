@@ -80,8 +80,8 @@ func (s *State) sample(f *Fact) *sample {
 // left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	served := 0.0
-	if d := f.Departed.Sub(s.End.At).Seconds(); d > 1 {
-		served = s.count(f) / d
+	if n, d := s.count(f), f.Departed.Sub(s.End.At).Seconds(); n >= paceCalls && d > 1 { // fewer show no rate
+		served = n / d
 	}
 	if s.W > 0 {
 		served = min(served, s.W)
