@@ -55,9 +55,14 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 		t.From, t.Mid = here, here
 		return
 	}
-	if t.full(f, left) && s.Setting.part() == 1 { // a share leaves it full, so it is measured at any pace
-		t.overflow(s, f, here)
-		return
+	if t.full(f, left) {
+		if s.Setting.Shared && t.binds(s) {
+			s.Full = f.Ordinal
+		}
+		if s.Setting.part() == 1 { // a share leaves it full, so it is measured at any pace
+			t.overflow(s, f, here)
+			return
+		}
 	}
 	if t.Mid.At < t.From.At {
 		t.Mid = t.From
@@ -92,9 +97,6 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
 // overflow applies a full level. It rose at least as fast as the readings show, and faster if calls
 // depart about as fast as its assumed rise without emptying it. After a pause it is full anyhow.
 func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
-	if s.Setting.Shared && t.binds(s) {
-		s.Full = f.Ordinal
-	}
 	for _, l := range [...]Level{t.Mid, t.Prev} {
 		if d, least := here.At.Sub(l.At).Seconds(), here.Low-l.High; d > s.apart() && least >= 1 && least/d > t.Slope {
 			t.Slope = least / d

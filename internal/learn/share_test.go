@@ -59,6 +59,32 @@ func TestShareMeasuresABucketThatItLeavesFull(t *testing.T) {
 	}
 }
 
+// As long as the share's rate is unknown, the lane departs faster than a level that stays near the
+// top rises, because only a level that falls shows how fast it would.
+func TestShareExploresABucketThatItLeavesFull(t *testing.T) {
+	s := sharing(20)
+	c := &s.Ceilings[0]
+	pace := func() float64 {
+		rate, _ := c.paced(&s, s.Last.At, c.reserve(s.RTT), s.Last.Ordinal) // the rest is granted already
+		return rate
+	}
+	if pace() < 2*c.Slope {
+		t.Errorf("at a full level the lane takes %.1f/s, want twice the slope of %.1f", pace(), c.Slope)
+	}
+	c.Found = c.Slope
+	if pace() >= 2*c.Slope {
+		t.Errorf("the lane takes %.1f/s of a found rate of %.1f", pace(), c.Found)
+	}
+	if s.Full == s.Last.Ordinal {
+		t.Error("one process notes what processes that share a lane leave")
+	}
+	s.Setting.Shared = true
+	f := Fact{Departed: s.Last.At.Add(15e6), Ordinal: s.Last.Ordinal + 1}
+	if c.rise(&s, &f, 20, Level{c.Prev.Low + 1, c.Prev.High + 1, f.Departed, f.Ordinal}); s.Full != f.Ordinal {
+		t.Errorf("a full level of processes that share the lane is noted for call %d, want %d", s.Full, f.Ordinal)
+	}
+}
+
 // A share that is spent is reported as zero, however far it is overdrawn: that shows no rise.
 func TestOverdrawnShareShowsNoRise(t *testing.T) {
 	if s := sharing(0); s.Ceilings[0].Slope != 0 {

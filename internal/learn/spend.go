@@ -201,6 +201,9 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted in
 		slope -= t.Blur
 	}
 	rate = max(t.Slope/2, slope+(left-keep)/spell)
+	if s.Setting.part() < 1 && t.Found == 0 && t.V-float64(t.Last.Ordinal) >= t.size()/2 { // only a level that falls shows how fast it would rise
+		rate = max(rate, 2*t.Slope)
+	}
 	if left < 1 {
 		hold = now.Add(seconds(min((1-left)/t.Slope, 60)))
 	}
