@@ -278,7 +278,7 @@ func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 // nothing. A lane that takes a share also believes readings that contradict each other: others
 // spend as well.
 func (t *Ceiling) binds(s *State) bool {
-	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && t.Strikes < mostStrikes && (s.Doubt < mostDoubt || s.Setting.part() < 1) &&
+	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && (s.Doubt < mostDoubt || s.Setting.part() < 1) &&
 		s.Last.Ordinal-t.Last.Ordinal <= forgotten
 }
 

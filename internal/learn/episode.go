@@ -86,8 +86,8 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	if s.W > 0 {
 		served = min(served, s.W)
 	}
-	s.Before.refused(f, served, s.windows(s.asked()))
-	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, f.Ordinal-s.End.Ordinal, now) {
+	s.Before.refused(f, served, s.windows())
+	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, now) {
 		s.Mode = Trial
 		s.try(f)
 	}
@@ -197,7 +197,7 @@ func (s *State) mute(f *Fact) bool {
 // is known already. A count is exact only to one call.
 func (s *State) small(f *Fact) bool {
 	silence := f.Departed.Sub(s.Ref.At).Seconds()
-	if s.asked() && s.windows(true) && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
+	if s.asked() && s.windows() && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
 		return true // the silence may be the reported time's rounding for the most part
 	}
 	return s.W > 0 && s.count(f) < min(16, 0.5/s.U) && silence < max(bucketGains/s.W, bucketTrips*s.RTT)

@@ -30,7 +30,6 @@ const (
 	farAbove    = 1.5  // times: a reported time may be longer than what was overspent, so it bounds only a rate that was so much too high
 	mostFall    = 4    // times at once: a block, or a window that others used up, shows no rate. Random vendors that block
 	firstCalls  = 8    // by which a first count is rough: its burst is not known to a call
-	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
 	margin      = 1.05 // of a rate that was served for a part of a search
 	longAfter   = 4    // times as long as the first burst took: in less time than that, the burst is most of what is counted
@@ -97,20 +96,20 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 	most := math.Inf(1)
 	for _, mark := range r.Marks {
 		n, d := float64(m.refused.Ordinal-mark.Ordinal), m.refused.At.Sub(mark.At).Seconds()
-		if mark.Ordinal <= m.began.Ordinal || n <= 0 || d <= longAfter*r.Spent {
+		if mark.Ordinal <= m.began.Ordinal || d <= longAfter*r.Spent {
 			continue
 		}
 		if v := (n - r.Burst) / (d - r.Spent); v > lo {
 			lo, most = v, margin*(n-leastFull*r.Burst)/(d-leastFull*r.Spent)
 		}
 	}
-	if m.rough && r.U >= narrow && !m.asked && !r.windows(false) && r.X < shown {
+	if m.rough && r.U >= narrow && !m.asked && !r.windows() && r.X < shown {
 		most = min(most, margin*lo) // the burst is smaller, so the bucket was never full: it was served as fast as it fills
 	}
-	if r.Burst >= leastBurst && !m.idle {
+	if !m.idle {
 		hi = min(hi, most)
 	}
-	if r.windows(m.asked) && r.X >= narrow { // earlier than that, it is what is thought of the windows that is wrong
+	if r.windows() && r.X >= narrow { // earlier than that, it is what is thought of the windows that is wrong
 		lo = max(lo, r.kept(m))
 	}
 	if m.idle && r.X >= narrow { // what was asked bounds the count: nothing speaks against what was known
@@ -123,11 +122,6 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 // that time, too.
 func (r *Search) covered(m *sample, lo, hi float64) float64 {
 	most := m.n / max(1e-6, m.t-m.silence+m.covered)
-	if n, rate := r.lastPeriod(m); n > 0 && m.exact() && r.windows(true) {
-		if most = n / (r.P + m.covered); most < rate {
-			return hi // the reported time is longer than what was overspent: nothing shows the rate but the calls
-		}
-	}
 	if m.probed > 0 || m.covered > 1 && m.n >= enough && hi > farAbove*most {
 		return max(lo, min(hi, most))
 	}
@@ -135,13 +129,10 @@ func (r *Search) covered(m *sample, lo, hi float64) float64 {
 }
 
 // kept returns the least rate of windows that refused after a search: the one that was in
-// force a period before, since it was served for all of a period. If a time was reported, it is
-// also what was served in that period and in the silence after it.
+// force a period before, since it was served for all of a period, or what was served in that
+// period and in the silence after it.
 func (r *Search) kept(m *sample) float64 {
 	n, rate := r.lastPeriod(m)
-	if !m.exact() {
-		return counted * rate
-	}
 	return max(counted*rate, n/(r.P+m.covered))
 }
 
@@ -173,7 +164,5 @@ func (r *Search) period(m *sample) {
 	if r.P == 0 {
 		r.P = 4 * m.silence
 	}
-	if r.P = min(r.P, m.t); m.exact() {
-		r.P = max(r.P, m.covered)
-	}
+	r.P = min(r.P, m.t)
 }

@@ -122,7 +122,7 @@ func (s *State) grow(f *Fact, least float64) {
 	if !s.off(Others) {
 		least = max(least, s.Before.raise(f, &s.Search))
 	}
-	s.Search.grow(f, s.RTT, s.asked(), least)
+	s.Search.grow(f, s.asked(), least)
 	s.R = min(s.R, above*s.ceiling())
 	if whole := s.whole(); whole > 0 {
 		s.R = min(s.R, whole)

@@ -6,29 +6,26 @@ import "github.com/weirgo/weir/throttle"
 // whether the vendor counts calls in flight, in Flight the vendor does. The zero value bounds
 // nothing yet.
 type Places struct {
-	Cap     float64          // most calls in flight
-	Ceil    float64          // bound of Cap's growth, in Trial and Flight
-	Usual   float64          // seven of eight served calls left with no more calls in flight
-	Step    float64          // by how much Ceil was raised last; zero: unchanged
-	Run     int              // answers in a row with Cap at Ceil
-	Lowered int              // how often in this trial Ceil was lowered
-	Crowds  int              // episodes in a row that began with more than Usual in flight
-	Back    bool             // more than Ceil were tried and refused
-	Proven  bool             // and Ceil was served for long after that
-	Ban     float64          // seconds from the last failed trial to the next
-	Banned  throttle.Instant // until then, refusals are not blamed on calls in flight
+	Cap    float64          // most calls in flight
+	Ceil   float64          // bound of Cap's growth, in Trial and Flight
+	Usual  float64          // seven of eight served calls left with no more calls in flight
+	Step   float64          // by how much Ceil was raised last; zero: unchanged
+	Run    int              // answers in a row with Cap at Ceil
+	Crowds int              // episodes in a row that began with more than Usual in flight
+	Back   bool             // more than Ceil were tried and refused
+	Proven bool             // and Ceil was served for long after that
+	Ban    float64          // seconds from the last failed trial to the next
+	Banned throttle.Instant // until then, refusals are not blamed on calls in flight
 }
 
 const (
 	leastPlaces = 5    // in flight at the first refusal: with fewer, pacing wastes less than one place too few
 	quickStart  = 8    // in flight up to which each answer adds one; above, half of one, or the first refusal meets twice the vendor's bound
 	nearCeil    = 0.75 // of Ceil: a bound met before is reached again as quickly
-	mostLowered = 4    // refusals in a trial: calls that overtake each other hide the bound; a rate refuses on. Row "drain bare, 50 ms service"
 	lessCap     = 0.8  // of Ceil: a refused trial continues below it, so that the refused rate is not kept at once
 	proof       = 50   // answers in a row at Ceil that end a trial, or a step
 	patience    = 200  // answers in a row at Ceil before it is raised: 0.5 % are refused. Rows "16 in flight"
 	mostCrowds  = 4    // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000
-	leastCrowd  = 8    // calls in an episode that show the usual number
 	usualGain   = 0.25 // of a call: five answers move Usual by one. Row "drain bare, 50 ms service"
 	firstBan    = 2    // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
 	moreBan     = 4    // times: a vendor that counts a rate bears five trials in its first two minutes
@@ -46,7 +43,7 @@ func (p *Places) note(f *Fact) {
 
 // try begins a trial, with fewer calls in flight than when f was refused.
 func (p *Places) try(f *Fact) {
-	p.Ceil, p.Run, p.Step, p.Lowered, p.Crowds, p.Back = float64(f.Flying-1), 0, 0, 0, 0, false
+	p.Ceil, p.Run, p.Step, p.Crowds, p.Back = float64(f.Flying-1), 0, 0, 0, false
 }
 
 // ban ends a trial that failed. The next comes four times as late.
@@ -77,7 +74,7 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 	switch {
 	case m == Trial && p.Run >= proof: // the first step comes after as many again: the trial may have ended too low
 		m, p.Run, p.Step, p.Ban, p.Proven = Flight, patience-proof, 0, 0, false
-	case m == Flight && (p.Step == 0 && p.Run >= patience || p.Step > 0 && p.Run >= proof):
+	case m == Flight && (p.Run >= patience || p.Step > 0 && p.Run >= proof):
 		p.Proven = p.Proven || p.Back && p.Step == 0
 		p.Step = max(1, 2*p.Step)
 		p.Ceil += p.Step
@@ -90,10 +87,9 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 // single calls probe first.
 func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
 	switch {
-	case m == Trial && !f.alone() && !p.Proven && min(p.Ceil, p.met(f)) < leastPlaces: // a rate: with so few in flight it is not exceeded
-	case m == Trial && !f.alone() && p.Lowered < mostLowered && p.met(f) > max(p.Usual, p.Ceil/2):
-		p.Lowered++
-		p.Ceil = max(1, min(p.Ceil, p.met(f))-1)
+	case m == Trial && !f.alone() && !p.Proven && f.Flying < leastPlaces: // a rate: with so few in flight it is not exceeded
+	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual:
+		p.Ceil = max(1, float64(f.Flying-1))
 		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
 		return Trial, false
 	case m == Trial && f.alone() && p.Proven: // others have all places
@@ -114,17 +110,10 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	return Rate, true
 }
 
-// met returns about how many calls were in flight when the vendor refused f: more than at its
-// departure, if later calls overtook it.
-func (p *Places) met(f *Fact) float64 {
-	least := float64(f.Flying)
-	return (least + max(least, min(p.Cap, least+float64(f.Granted-f.Ordinal)))) / 2
-}
-
 // crowded reports whether, for the fourth time in a row, a paced call was refused that departed
 // with more calls in flight than usual. Then the vendor may count those.
-func (p *Places) crowded(f *Fact, calls int64, now throttle.Instant) bool {
-	if f.Until > 0 || f.Flying <= 1 || float64(f.Flying) <= p.Usual || calls < leastCrowd || now < p.Banned {
+func (p *Places) crowded(f *Fact, now throttle.Instant) bool {
+	if f.Until > 0 || float64(f.Flying) <= p.Usual || now < p.Banned {
 		p.Crowds = 0
 		return false
 	}
@@ -202,15 +191,12 @@ func (s *State) thin(f *Fact, now throttle.Instant) {
 }
 
 // room raises the bound again while the vendor reports that places are left: by one in four times
-// as many answers. If half of all are left, the others have stopped, and it rises by half of those.
+// as many answers, and at least to half of what is left: then the others have stopped.
 func (s *State) room(f *Fact) {
 	q := s.reported(f)
 	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= q.Limit || s.off(Room) {
 		return
 	}
 	s.Ceil += 0.25 / s.Ceil
-	if q.Remaining >= q.Limit/2 {
-		s.Ceil = max(s.Ceil, float64(f.Flying)+q.Remaining/2)
-	}
-	s.Ceil = min(s.Ceil, q.Limit)
+	s.Ceil = min(max(s.Ceil, float64(f.Flying)+q.Remaining/2), q.Limit)
 }

@@ -145,8 +145,8 @@ func TestOvertakenRefusalsLowerTheBound(t *testing.T) {
 	p.try(&Fact{Flying: 12})
 	p.Cap = 11
 	mode, asks := p.refused(&Fact{Flying: 8, Ordinal: 40, Granted: 43, Refused: true}, Trial, 1)
-	if mode != Trial || asks || p.Ceil != 8.5 {
-		t.Errorf("mode %d, asks %v, %v, want a trial of 8.5 that continues", mode, asks, p)
+	if mode != Trial || asks || p.Ceil != 7 {
+		t.Errorf("mode %d, asks %v, %v, want a trial of 7 that continues", mode, asks, p)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestPacedLaneFindsThePlaces(t *testing.T) {
 			for range 20 {
 				p.note(&Fact{Flying: 7})
 			}
-			crowded = p.crowded(refusal, 20, now)
+			crowded = p.crowded(refusal, now)
 		}
 		return crowded
 	}

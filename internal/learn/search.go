@@ -32,16 +32,15 @@ type Search struct {
 }
 
 const (
-	shortPeriod = 2     // seconds: a shorter silence for which no time was reported is a probe that came late
-	leastWidth  = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
-	mostWidth   = 0.5   // of the estimate: half is all that is known of a rate at first
-	narrow      = 0.25  // width of an estimate that a search has measured once
-	mostRise    = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
-	marks       = 8     // departures of a search that are kept: those of two whole ones
-	quarters    = 4     // marks in a search
-	farthestX   = 40    // 2^40 times the first step: any rate has been reached
-	tooEarly    = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
-	highest     = 1e9   // permits per second: more than a lane can send
+	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
+	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
+	narrow     = 0.25  // width of an estimate that a search has measured once
+	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
+	marks      = 8     // departures of a search that are kept: those of two whole ones
+	quarters   = 4     // marks in a search
+	farthestX  = 40    // 2^40 times the first step: any rate has been reached
+	tooEarly   = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
+	highest    = 1e9   // permits per second: more than a lane can send
 )
 
 // The length of a search, in seconds times W/U calls. It is what a refusal costs, so that
@@ -49,7 +48,6 @@ const (
 const (
 	costCalls  = 2.35  // calls, and a search of one gain takes that many: rows "steady, burst 1"
 	costLeast  = 0.045 // seconds. Row "steady 200/s burst 20"
-	costTrip   = 0.4   // round trips: what is in flight is refused together. Row "drain bare, 50 ms service"
 	costMost   = 20    // widths, in seconds, for a silence: the longest of rows "drain Retry-After s" and "200/s halved"
 	costPeriod = 3     // widths, in periods, for a silence of windows. Test "ToldWindowsAreUsed"
 	costBlocks = 10    // widths, in blocks, for a block. Row "30 s block on exhaustion"
@@ -58,14 +56,14 @@ const (
 )
 
 // calls returns how many calls a search takes.
-func (r *Search) calls(rtt float64) float64 {
+func (r *Search) calls() float64 {
 	cost := min(r.G*min(1, narrow/r.U), r.U*max(costMost, costPeriod*r.P, costBlocks*r.Block))
-	return r.W / r.U * max(costCalls/r.W, costLeast, costTrip*rtt, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
+	return r.W / r.U * max(costCalls/r.W, costLeast, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
 }
 
 // grow raises the rate for f, which was served while a caller waited, by a step at least.
-func (r *Search) grow(f *Fact, rtt float64, asked bool, least float64) {
-	n := r.calls(rtt)
+func (r *Search) grow(f *Fact, asked bool, least float64) {
+	n := r.calls()
 	r.X = min(r.X+1/n, farthestX)
 	if k := int(r.X * quarters); k >= r.Marked {
 		r.Marks[k%marks], r.Rates[k%marks] = Mark{f.Ordinal, f.Departed}, r.R
@@ -127,8 +125,5 @@ func (r *Search) again() {
 }
 
 // windows reports whether the vendor counts in windows, as far as is known: what it served at
-// once is worth half a period or more. If no time was reported, periods of two seconds and less
-// are as likely to be probes that came late.
-func (r *Search) windows(asked bool) bool {
-	return (r.P > shortPeriod || r.P > 0 && asked) && r.Burst >= r.W*r.P/2
-}
+// once is worth half a period or more.
+func (r *Search) windows() bool { return r.P > 0 && r.Burst >= r.W*r.P/2 }

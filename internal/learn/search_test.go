@@ -8,7 +8,7 @@ import (
 // grown returns the search after n served calls.
 func grown(r Search, calls float64) Search {
 	for range int(calls) {
-		r.grow(&Fact{Flying: 1}, 0.005, false, 0)
+		r.grow(&Fact{Flying: 1}, false, 0)
 	}
 	return r
 }
@@ -17,7 +17,7 @@ func grown(r Search, calls float64) Search {
 // in as many again. Far above it, it rises ever faster.
 func TestSearchPassesItsEstimate(t *testing.T) {
 	r := Search{W: 100, U: 0.1, R: 90}
-	n := r.calls(0.005)
+	n := r.calls()
 	if n < 20 || n > 60 {
 		t.Errorf("a search of a tenth takes %.0f calls, want 20 to 60", n)
 	}
@@ -36,7 +36,7 @@ func TestSearchPassesItsEstimate(t *testing.T) {
 func TestSearchRisesByAFifthInARoundTrip(t *testing.T) {
 	r := Search{W: 100, U: 0.5, R: 100, X: 30}
 	for range 10 {
-		r.grow(&Fact{Flying: 10}, 0.1, false, 0)
+		r.grow(&Fact{Flying: 10}, false, 0)
 	}
 	if r.R > 100*math.Exp(mostRise)+1e-9 {
 		t.Errorf("ten answers of ten calls in flight raised 100/s to %.1f/s", r.R)
@@ -72,10 +72,10 @@ func TestLongSilenceShowsAWindow(t *testing.T) {
 		t.Errorf("a silence of 0.1 s at 10/s shows a period of %.1f s", b.P)
 	}
 	w := measured(r, sample{n: 600, t: 60, silence: 20, rate: 12, rtt: 0.005})
-	if w.P != 60 || !w.windows(false) {
-		t.Errorf("a silence of 20 s of 60 shows a period of %.1f s, windows %v", w.P, w.windows(false))
+	if w.P != 60 || !w.windows() {
+		t.Errorf("a silence of 20 s of 60 shows a period of %.1f s, windows %v", w.P, w.windows())
 	}
-	if n, before := w.calls(0.005), r.calls(0.005); n < 30*before/10 {
+	if n, before := w.calls(), r.calls(); n < 30*before/10 {
 		t.Errorf("a search in windows takes %.0f calls, and %.0f elsewhere", n, before)
 	}
 }

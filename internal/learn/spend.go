@@ -33,7 +33,7 @@ func (t *Ceiling) readers(s *State) float64 {
 	case t.Stands && !t.Whole && t.Period > inTime*s.RTT: // a log, whose calls come back one by one
 		return 1
 	case t.Stands && t.Period > 0:
-		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)/float64(int(1)<<t.Turns)))
+		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call)/float64(int(1)<<t.Turns)))
 	}
 	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
 }
@@ -57,9 +57,6 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 // until a window ends. A level of 43 since 12:00:00 is read at 12:00:30, at 12:01:00 and at
 // 12:02:00.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
-	if t.Odd > 0 && left >= 1 { // the next reading shows which of the two is old
-		return t.At
-	}
 	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
 	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
 	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
@@ -123,7 +120,7 @@ func (t *Ceiling) length() time.Duration {
 // plan adds the ceiling's bounds to p.
 func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	if t.flying() {
-		if p.Most == 0 || s.Mode != Rate && float64(p.Most) > t.Limit {
+		if p.Most == 0 || float64(p.Most) > t.Limit {
 			p.Most = int(t.Limit)
 		}
 		return
@@ -159,7 +156,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	if (s.Setting.Spread && left >= t.reserve(s.RTT) || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
 		return left / ahead, 0, false
 	}
-	keep, room := t.readers(s), min(left, t.C-float64(granted))
+	keep, room := t.readers(s), t.C-float64(granted)
 	switch {
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false

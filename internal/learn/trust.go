@@ -3,46 +3,32 @@ package learn
 import "github.com/weirgo/weir/throttle"
 
 // A vendor's reports may be garbage, or mean something else. They are believed while readings
-// agree, and refusals are foreseen.
+// agree.
 
 const (
-	mostDoubt   = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
-	mostStrikes = 3   // two bad refusals may be another limit's
-	oddly       = 3   // one reading in ten may be old, and then each window has two in a row
-	slower      = 0.7 // factor of a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
+	mostDoubt = 16  // at which nothing is believed: a contradiction counts for five, an agreement for one. Style "odd" of the random vendors
+	oddly     = 3   // one reading in ten may be old, and then each window has two in a row
+	slower    = 0.7 // factor of a slope that led to a refusal, once in a round trip. TestSlowBucketWithoutResetIsUsed
 )
 
 // Trust is the evidence against a ceiling.
 type Trust struct {
-	Strikes int // refusals in a row that the ceiling did not foresee
-	Match   int // readings equal to the limit less the calls in flight, less four for each other reading
-	Fewest  int // calls in flight in those readings
-	Odd     int // readings in a row above their window's possible rest
+	Match int // readings equal to the limit less the calls in flight, less four for each other reading
+	Odd   int // readings in a row above their window's possible rest
 }
 
-// blames reports whether a ceiling explains the refusal of f. If none does, those with enough left
-// lose trust, unless the refusal reports only others.
+// blames reports whether a ceiling explains the refusal of f: it has hardly anything left.
 func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
-	unforeseen := uint(0)
 	for i := range s.Ceilings {
 		t := &s.Ceilings[i]
-		if !t.binds(s) || t.flying() {
+		left := t.left(now, f.Ordinal)
+		if !t.binds(s) || t.flying() || left > max(2, float64(f.Flying)/4) {
 			continue
 		}
-		switch left := t.left(now, f.Ordinal); {
-		case left <= max(2, float64(f.Flying)/4):
-			blamed, t.Strikes = true, 0
-			if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than believed, or not at all
-				t.Slope, t.From, t.Cut = slower*t.Slope, t.Mid, f.Landed
-				t.Blur = t.Slope
-			}
-		case left > max(3, float64(f.Flying), t.size()/4) && (len(f.Quotas) == 0 || t.Last.Ordinal == f.Ordinal):
-			unforeseen |= 1 << i
-		}
-	}
-	for i := range s.Ceilings {
-		if !blamed && unforeseen>>i&1 == 1 {
-			s.Ceilings[i].Strikes++
+		blamed = true
+		if left < 1 && t.fills() && f.Landed.Sub(t.Cut).Seconds() > s.RTT { // it rises more slowly than believed, or not at all
+			t.Slope, t.From, t.Cut = slower*t.Slope, t.Mid, f.Landed
+			t.Blur = t.Slope
 		}
 	}
 	return blamed
@@ -65,15 +51,12 @@ func (t *Ceiling) match(f *Fact, left float64) {
 	case off < -blur, off > blur && left > 0:
 		t.Match = max(min(t.Match, 0), t.Match-4)
 	default:
-		if t.Match <= 0 {
-			t.Fewest = f.Flying
-		}
-		t.Match, t.Fewest = min(t.Match+1, 2*mostDoubt), min(t.Fewest, f.Flying)
+		t.Match = min(t.Match+1, 2*mostDoubt)
 	}
 }
 
 // flying reports whether the limit bounds calls in flight. Such a limit reports no reset, because
 // the end of a call in flight is unknown, and more are left if fewer are in flight.
 func (t *Ceiling) flying() bool {
-	return t.Flight || t.Match >= 8 && t.Reset == 0 && 2*t.Fewest <= int(t.Limit)
+	return t.Flight || t.Match >= 8 && t.Reset == 0
 }
