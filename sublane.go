@@ -3,6 +3,7 @@ package weir
 import (
 	"hash/maphash"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (c *call) divided() bool {
 // A part is a part of a lane for which there may be a sub-lane.
 type part struct {
 	name string
-	kind lane.Kind // one of Paused exists if something was refused there, others are made by need
+	kind lane.Kind
 }
 
 // parts appends to all the parts of its lane to which the call belongs. Its buckets are those that
@@ -34,7 +35,7 @@ func (c *call) parts(all []part) []part {
 		if !known {
 			all = append(all, part{route + " first", lane.First})
 		} else {
-			all = append(all, part{c.sublimited(), lane.Paused})
+			all = append(all, part{c.sublimited(), lane.Existing})
 		}
 		for _, name := range names {
 			if name != "" {
@@ -47,7 +48,7 @@ func (c *call) parts(all []part) []part {
 	}
 	for _, name := range [...]string{c.part(headers.ScopeRoute), c.part(headers.ScopeCredential), c.routeAndCredential(), c.part(headers.ScopeLane)} {
 		if name != "" {
-			all = append(all, part{name, lane.Paused})
+			all = append(all, part{name, lane.Existing})
 		}
 	}
 	return all
@@ -61,24 +62,11 @@ const mostParts = 7
 func (c *call) enterSublanes(makes bool) {
 	var room [mostParts]part
 	for _, p := range c.parts(room[:0]) {
-		if makes && p.kind != lane.Paused {
-			c.openSublane(p.name, p.kind)
-		} else if l := c.t.lanes.FindSublane(c.lane, p.name); l != nil {
-			c.enterSublane(l)
+		if !makes {
+			p.kind = lane.Existing
 		}
+		c.openSublane(p.name, p.kind)
 	}
-}
-
-// enterSublane adds a sub-lane to the visits, once. The caller has entered it
-// already.
-func (c *call) enterSublane(l *lane.Lane) {
-	for _, v := range c.visits {
-		if v.lane == l {
-			l.Leave(nil)
-			return
-		}
-	}
-	c.visits = append(c.visits, visit{lane: l})
 }
 
 // leaveSublanes leaves the sub-lanes that the call has entered.
@@ -168,12 +156,16 @@ func (c *call) bucketPart(name string) string {
 	return c.part(headers.ScopeLane) + "bucket " + name + majorOf(c.req) + " credential " + credentialOf(c.req)
 }
 
-// openSublane enters a sub-lane, made on first use, and returns it; nil if there are
-// too many.
+// openSublane enters a sub-lane, made on first use unless the kind is Existing, and returns it. It
+// returns nil if there is none, or are too many.
 func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
-	l := c.t.lanes.OpenSublane(c.lane, part, kind)
-	if l != nil {
-		c.enterSublane(l)
+	l := c.t.lanes.Sublane(c.lane, part, kind)
+	switch {
+	case l == nil:
+	case slices.ContainsFunc(c.visits, func(v visit) bool { return v.lane == l }):
+		l.Leave(nil) // once is enough
+	default:
+		c.visits = append(c.visits, visit{lane: l})
 	}
 	return l
 }

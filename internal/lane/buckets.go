@@ -15,9 +15,10 @@ type Kind uint8
 
 // The kinds of sub-lanes.
 const (
-	Paused Kind = iota // a refusal: it holds the pause, and learns what follows
-	Bucket             // a bucket named by the vendor: it learns from its reports
-	First              // an unknown route: one call departs until it is answered, or for a second
+	Existing Kind = iota // none is made
+	Paused               // a refusal: it holds the pause, and learns what follows
+	Bucket               // a bucket named by the vendor: it learns from its reports
+	First                // an unknown route: one call departs until it is answered, or for a second
 )
 
 const (

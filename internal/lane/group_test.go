@@ -19,7 +19,7 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sub := s.OpenSublane(l, "route GET /", Paused)
+		sub := s.Sublane(l, "route GET /", Paused)
 		g, err := s.Join(l, sub)
 		if err != nil {
 			t.Fatal(err)

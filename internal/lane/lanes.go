@@ -180,19 +180,10 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	return l, nil
 }
 
-// FindSublane returns the sub-lane of a part of a lane, with the request
-// counted in. If there is none, it returns nil.
-func (s *Lanes) FindSublane(of *Lane, part string) *Lane { return s.sublane(of, part, nil) }
-
-// OpenSublane is FindSublane, but makes the sub-lane on first use. If there are too
-// many, it returns nil.
-func (s *Lanes) OpenSublane(of *Lane, part string, kind Kind) *Lane {
-	return s.sublane(of, part, &kind)
-}
-
-// sublane is OpenSublane, or FindSublane for no kind.
-func (s *Lanes) sublane(of *Lane, part string, kind *Kind) *Lane {
-	if l := s.sublanes.find(sublaneName(of, part)); l == nil && kind == nil || l != nil && l.enter() {
+// Sublane returns the sub-lane of a part of a lane, with the request counted in. It makes one of
+// the kind on first use, except for [Existing]. It returns nil if there is none or are too many.
+func (s *Lanes) Sublane(of *Lane, part string, kind Kind) *Lane {
+	if l := s.sublanes.find(sublaneName(of, part)); l == nil && kind == Existing || l != nil && l.enter() {
 		return l
 	}
 	s.mu.Lock()
@@ -200,22 +191,22 @@ func (s *Lanes) sublane(of *Lane, part string, kind *Kind) *Lane {
 	return s.sublaneLocked(of, part, kind)
 }
 
-// sublaneLocked is sublane under the lock.
-func (s *Lanes) sublaneLocked(of *Lane, part string, kind *Kind) *Lane {
+// sublaneLocked is Sublane under the lock.
+func (s *Lanes) sublaneLocked(of *Lane, part string, kind Kind) *Lane {
 	if l := s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter() // no lane is being removed
 		return l
 	}
-	if kind == nil || s.closed || !s.room(&s.sublanes) {
+	if kind == Existing || s.closed || !s.room(&s.sublanes) {
 		return nil
 	}
 	// A sub-lane only holds a pause. The store's limiter of the lane could not know
 	// that pause from one of the lane itself.
-	l, err := newLane(&s.settings, throttle.Local{}, of.Key, new([]throttle.Limit), s.settings.Learn && *kind != First)
+	l, err := newLane(&s.settings, throttle.Local{}, of.Key, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
 		return nil
 	}
-	l.sub = &sublane{of, part, *kind}
+	l.sub = &sublane{of, part, kind}
 	l.begin()
 	l.enter()
 	s.sublanes.add(l)

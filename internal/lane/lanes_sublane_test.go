@@ -15,7 +15,7 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaving := s.OpenSublane(of, "route GET /", Paused)
+	leaving := s.Sublane(of, "route GET /", Paused)
 	leaving.users.Add(-1)
 
 	s.mu.Lock()
@@ -23,7 +23,7 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 		t.Fatal("a sub-lane with nobody in it stays")
 	}
 	found := make(chan *Lane)
-	go func() { found <- s.FindSublane(of, "route GET /") }()
+	go func() { found <- s.Sublane(of, "route GET /", Existing) }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
 	s.mu.Unlock()
@@ -32,14 +32,14 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	}
 
 	// One that was made in its place meanwhile is entered instead.
-	leaving = s.OpenSublane(of, "route GET /", Paused)
+	leaving = s.Sublane(of, "route GET /", Paused)
 	leaving.users.Add(-1)
 	s.mu.Lock()
 	leaving.retire(true)
-	go func() { found <- s.FindSublane(of, "route GET /") }()
+	go func() { found <- s.Sublane(of, "route GET /", Existing) }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
-	next := s.sublaneLocked(of, "route GET /", new(Paused))
+	next := s.sublaneLocked(of, "route GET /", Paused)
 	s.mu.Unlock()
 	if got := <-found; got != next || next.users.Load() != 2 {
 		t.Errorf("found %p with %d requests, want %p with 2", got, next.users.Load(), next)

@@ -135,11 +135,11 @@ func TestLaneStaysAsLongAsItsSublanes(t *testing.T) {
 		s := lanesOf(t)
 		of := call(t, s, "a")
 		for i := range 3 {
-			if l := s.OpenSublane(of, strconv.Itoa(i), Paused); l == nil {
+			if l := s.Sublane(of, strconv.Itoa(i), Paused); l == nil {
 				t.Fatal("there is no room for a third sub-lane")
 			}
 		}
-		if l := s.OpenSublane(of, "one more", Paused); l != nil {
+		if l := s.Sublane(of, "one more", Paused); l != nil {
 			t.Error("a fourth sub-lane was made")
 		}
 		time.Sleep(time.Hour)
