@@ -1,0 +1,31 @@
+package course_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/learn"
+)
+
+// A caller that sends one call at a time never waits, so no state is kept. The first refusal is
+// nevertheless set against the pace of the calls before it, also in a sub-lane that is made for it.
+func TestFirstRefusalKnowsThePace(t *testing.T) {
+	lane, sublane := rideOf(t, learn.Setting{}), rideOf(t, learn.Setting{})
+	now := dawn
+	for range 40 {
+		now = now.Add(100 * time.Millisecond)
+		a, _ := lane.depart(now)
+		a.Others = false
+		lane.Landed(t.Context(), now.Add(5*time.Millisecond), &a)
+	}
+	sublane.Follow(lane.Course)
+	for name, r := range map[string]*ride{"lane": lane, "sub-lane": sublane} {
+		r.Observe(t.Context(), now.Add(105*time.Millisecond), &course.Answer{Departed: now.Add(100 * time.Millisecond), Refused: true})
+		s, _ := r.Learned()
+		between, calls := s.Pace[1].At.Sub(s.Pace[0].At), s.Pace[1].Ordinal-s.Pace[0].Ordinal
+		if calls == 0 || between != time.Duration(calls)*100*time.Millisecond {
+			t.Errorf("%s: %d calls in %v before the refusal, want one each 100ms", name, calls, between)
+		}
+	}
+}
