@@ -104,7 +104,7 @@ func (a *attempt) each(f func(*charge)) {
 
 // flights calls f with each lane's charge, if the lanes bound their calls in flight.
 func (a *attempt) flights(f func(*charge)) {
-	if !a.lane.Bounded() {
+	if !a.lane.Gate.Bounded() {
 		return
 	}
 	if a.group != nil { // a goroutine of Prepare may ask for the end of the context meanwhile
@@ -327,7 +327,7 @@ func (a *attempt) wroteHeaders() {
 	if a.written.Add(1) > 1 {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.each(func(c *charge) { c.lane.Charge(c.departure()) })
+		a.each(func(c *charge) { c.lane.Queue.Charge(c.departure()) })
 	}
 }
 

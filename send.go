@@ -89,7 +89,7 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	}
 	out = c.req
 	switch {
-	case !c.t.UnguardedResends || c.lane.Bounded() || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0 || c.options.spend != nil: // Settle finds it
+	case !c.t.UnguardedResends || c.lane.Gate.Bounded() || c.attemptTimeout() > 0 || c.turn.Each != nil || c.options.cost > 0 || c.options.spend != nil: // Settle finds it
 		a = newAttempt(c)
 		c.watched = a
 		// The copy that WithContext makes stays on the stack: one allocation

@@ -49,7 +49,7 @@ func (b *Bound) shared() (all []store.Flights) {
 }
 
 // Bounded reports whether the calls in flight are bounded.
-func (g *Gate) Bounded() bool { return g.bound.holds() }
+func (g *Gate) Bounded() bool { return g.bound.Most > 0 || g.bound.Fleet != nil }
 
 // InFlight returns the number of calls in flight, if it is bounded.
 func (g *Gate) InFlight() int { return g.flights.Occupied() }
@@ -70,9 +70,6 @@ func (g *Gate) Vacate() {
 		g.wake()
 	}
 }
-
-// holds reports whether there is a bound.
-func (b *bound) holds() bool { return b.Most > 0 || b.Fleet != nil }
 
 // mostFor returns how many calls there may be in flight in this process after one departs.
 func (b *bound) mostFor(urgent bool) int {

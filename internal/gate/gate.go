@@ -62,7 +62,7 @@ func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxP
 // list makes the list of vetoes.
 func (g *Gate) list() {
 	g.vetoes = append(g.vetoes[:0], &g.pause)
-	if g.bound.holds() {
+	if g.Bounded() {
 		g.vetoes = append(g.vetoes, &g.bound)
 	}
 	if g.ledgers.Hold() {
@@ -71,7 +71,7 @@ func (g *Gate) list() {
 	if g.course != nil {
 		g.vetoes = append(g.vetoes, g.course)
 	}
-	g.asks.Store(g.bound.holds() || g.ledgers.Hold())
+	g.asks.Store(g.Bounded() || g.ledgers.Hold())
 }
 
 // calm reports whether nothing holds a call: calls are only counted.

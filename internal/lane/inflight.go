@@ -15,11 +15,8 @@ type Seen = flight.Seen
 // zero value, which calls of an unbounded lane have, is not in flight.
 type Flight struct{ lasts atomic.Bool }
 
-// Bounded reports whether the lane bounds its calls in flight.
-func (l *Lane) Bounded() bool { return l.Gate.Bounded() }
-
 // Fly makes f the flight of a call that has departed, and will not be given back.
-func (l *Lane) Fly(f *Flight) { f.lasts.Store(l.Bounded()) }
+func (l *Lane) Fly(f *Flight) { f.lasts.Store(l.Gate.Bounded()) }
 
 // Lasts reports whether the flight has begun and not ended.
 func (f *Flight) Lasts() bool { return f.lasts.Load() }

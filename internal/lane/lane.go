@@ -191,9 +191,6 @@ func (l *Lane) late(d shaping.Departure) bool {
 	return charged != 0 && l.Now().Sub(charged) > cmp.Or(l.Gate.Limiter.Tolerance(), throttle.Tolerance())
 }
 
-// Charge charges a departure once more.
-func (l *Lane) Charge(d shaping.Departure) { l.Queue.Charge(d) }
-
 // Settle states what a departure should have been charged, since its cost in a unit is known.
 func (l *Lane) Settle(d shaping.Departure, unit string, actual throttle.Request) {
 	l.Queue.Settle(d, actual)
