@@ -1,16 +1,10 @@
 // Package flight keeps the calls in flight of one lane, in one [Table]. Everything that delays
-// calls because of others in flight reads it: the bound of calls in flight, a quota that the server
-// reports, the probe after a pause, and the learner.
+// calls because of others without an answer reads it: a quota that the server reports, the probe
+// after a pause, and the learner. A call is in flight here until its answer begins, or it has
+// failed.
 //
-// A call in flight passes three stages:
-//
-//	Board or Depart   it leaves
-//	Land              its answer begins, or it has failed
-//	Vacate            the body of its answer ends
-//
-// Most lanes only count. [Table.Depart] and [Table.Answered] cost one
-// compare-and-swap, and [Table.Occupy] and [Table.Vacate] another one, in lanes that
-// bound their calls in flight. Nothing is looked up, locked or allocated for that.
+// Most lanes only count. [Table.Depart] and [Table.Answered] cost one compare-and-swap. Nothing is
+// looked up, locked or allocated for that.
 //
 // If more must be known of a call than that it is in flight, [Table.Board] makes an entry, a
 // [Call], under the table's lock. Its ID identifies it, because the queue keeps only that of a

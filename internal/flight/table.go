@@ -77,7 +77,6 @@ type Turn struct {
 // that count are safe for concurrent use; the others need the lock.
 type Table struct {
 	seen atomic.Uint64
-	open atomic.Int64 // calls whose answers have not ended
 	kept atomic.Int64 // entries
 
 	// The lock guards the entries, and the state of the vetoes that use them: they see the same
@@ -127,26 +126,6 @@ func (t *Table) Pass() { t.seen.Add(1 << flyingBits) }
 
 // Start makes the table one with a number of departed calls.
 func (t *Table) Start(departed int64) { t.seen.Store(uint64(departed) << flyingBits) }
-
-// Occupy counts one more call whose answer must end. It returns false if the most allowed are open;
-// zero: any number.
-func (t *Table) Occupy(most int) bool {
-	for {
-		n := t.open.Load()
-		if most > 0 && n >= int64(most) {
-			return false
-		}
-		if t.open.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-// Vacate counts one fewer, and returns how many are left.
-func (t *Table) Vacate() (left int) { return int(t.open.Add(-1)) }
-
-// Occupied returns how many calls have answers that have not ended.
-func (t *Table) Occupied() int { return int(t.open.Load()) }
 
 // Kept returns how many entries there are. It takes no lock.
 func (t *Table) Kept() int64 { return t.kept.Load() }

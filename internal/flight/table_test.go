@@ -165,7 +165,7 @@ func TestSeenCountsDeparturesAndCallsInFlight(t *testing.T) {
 func TestCountsAreExactUnderConcurrency(t *testing.T) {
 	const workers, rounds, most = 16, 2000, 5
 	var f Table
-	var flying, open, departed atomic.Int64
+	var flying, departed atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -178,19 +178,12 @@ func TestCountsAreExactUnderConcurrency(t *testing.T) {
 					flying.Add(-1)
 					f.Answered()
 				}
-				if f.Occupy(int(most)) {
-					if n := open.Add(1); n > most {
-						t.Errorf("%d open, want %d at most", n, most)
-					}
-					open.Add(-1)
-					f.Vacate()
-				}
 			}
 		})
 	}
 	wg.Wait()
-	if v := f.Look(); v.Ordinal() != departed.Load() || v.Flying() != 0 || f.Occupied() != 0 {
-		t.Errorf("%d departures, %d in flight, %d open, want %d, 0, 0", v.Ordinal(), v.Flying(), f.Occupied(), departed.Load())
+	if v := f.Look(); v.Ordinal() != departed.Load() || v.Flying() != 0 {
+		t.Errorf("%d departures, %d in flight, want %d, 0", v.Ordinal(), v.Flying(), departed.Load())
 	}
 }
 

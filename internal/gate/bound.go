@@ -13,7 +13,7 @@ import (
 // store. A call counts until its answer has ended.
 type bound struct {
 	Bound
-	flights  *flight.Table
+	open     atomic.Int64 // calls whose answers have not ended; raised under the lock
 	reserved atomic.Int64 // places of Reserve in use here
 	line     int          // urgent callers in line
 }
@@ -52,7 +52,7 @@ func (b *Bound) shared() (all []store.Flights) {
 func (g *Gate) Bounded() bool { return g.bound.Most > 0 || g.bound.Fleet != nil }
 
 // InFlight returns the number of calls in flight, if it is bounded.
-func (g *Gate) InFlight() int { return g.flights.Occupied() }
+func (g *Gate) InFlight() int { return int(g.bound.open.Load()) }
 
 // Flights returns how many calls may be in flight as a part of those of all processes.
 // It is nil if they are not bounded together.
@@ -83,7 +83,7 @@ func (b *bound) mostFor(urgent bool) int {
 // no room until the store is back.
 func (b *bound) room(n, urgent int) (int, error) {
 	if most := b.mostFor(urgent > 0); most > 0 {
-		n = min(n, max(0, most-b.flights.Occupied()))
+		n = min(n, max(0, most-int(b.open.Load())))
 	}
 	if b.Fleet == nil || n == 0 {
 		return n, nil
@@ -138,20 +138,17 @@ func (b *bound) Ask(t flight.Turn) (throttle.Forecast, error) {
 	return throttle.Forecast{}, nil
 }
 
-// Board implements veto.
+// Board implements veto. There is room in this process since Ask.
 func (b *bound) Board(t flight.Turn) throttle.Instant {
-	if !b.flights.Occupy(b.mostFor(t.Urgent)) {
-		return throttle.Never
-	}
 	switch {
 	case b.Fleet == nil || b.Fleet.Board():
-		return 0
 	case t.Urgent && b.Reserve != nil && b.Reserve.Board():
 		b.reserved.Add(1)
-		return 0
+	default:
+		return throttle.Never
 	}
-	b.flights.Vacate()
-	return throttle.Never
+	b.open.Add(1)
+	return 0
 }
 
 // Leave implements veto.
@@ -160,7 +157,7 @@ func (b *bound) Leave(flight.Turn) { b.vacate() }
 // vacate counts one call fewer, and reports whether a caller may have been held because the lane
 // was full.
 func (b *bound) vacate() (wasFull bool) {
-	left := b.flights.Vacate()
+	left := int(b.open.Add(-1))
 	wasFull = left < b.Most && left >= b.mostFor(false)-1
 	for n := b.reserved.Load(); n > 0; n = b.reserved.Load() {
 		if b.reserved.CompareAndSwap(n, n-1) {

@@ -54,7 +54,6 @@ func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxP
 	}
 	g := &Gate{Limiter: limiter, course: c, ledgers: s, flights: s.Flights(), started: time.Now(), wake: func() {}}
 	g.pause = pause{flights: g.flights, longest: maxPause + pauseLag}
-	g.bound = bound{flights: g.flights}
 	g.list()
 	return g
 }
@@ -308,7 +307,7 @@ func (g *Gate) Tolerance() time.Duration {
 // State implements [throttle.Limiter].
 func (g *Gate) State(now throttle.Instant) throttle.State {
 	s := g.Limiter.State(now)
-	s.Whole = s.Whole && g.course.Known() == learn.Known{} && g.flights.Occupied() == 0
+	s.Whole = s.Whole && g.course.Known() == learn.Known{} && g.InFlight() == 0
 	if !g.pause.shut.Load() {
 		return s
 	}

@@ -358,10 +358,10 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slots := &fakeSlots{most: 5}
+	slots := &fakeSlots{most: 6}
 	c := course.NewCourse(learn.Setting{}, nil)
 	g := NewGate(limiter, c, course.NewLedgers(c, nil, true, false), time.Minute)
-	g.Bind(Bound{Most: 6, Fleet: slots})
+	g.Bind(Bound{Most: 5, Fleet: slots})
 	var wg sync.WaitGroup
 	var departed, now atomic.Int64
 	now.Store(int64(dawn))
@@ -401,7 +401,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 	if n := g.flights.Look().Flying(); n != 0 {
 		t.Errorf("the course counts %d calls in flight, want 0", n)
 	}
-	if n := g.flights.Occupied(); n != 0 || slots.aboard.Load() != 0 {
+	if n := g.InFlight(); n != 0 || slots.aboard.Load() != 0 {
 		t.Errorf("the bound counts %d calls, the store %d, want 0", n, slots.aboard.Load())
 	}
 	if n := g.flights.Kept(); n != 0 {
