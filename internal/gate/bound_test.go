@@ -3,6 +3,9 @@ package gate
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,4 +134,36 @@ func TestBoundReservesPlacesOfAllProcesses(t *testing.T) {
 		l.Vacate()
 		departs("a second", other, true)
 	})
+}
+
+// However many calls ask at once, no more than the bound are in flight.
+func TestBoundHoldsUnderConcurrency(t *testing.T) {
+	limiter, err := throttle.Local{}.Limiter("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGate(limiter, nil, nil, time.Minute)
+	g.Bind(Bound{Most: 5})
+	var flying atomic.Int64
+	var wg sync.WaitGroup
+	for w := range uint64(16) {
+		wg.Go(func() {
+			for i := range uint64(1000) {
+				granted, err := g.Take(dawn, throttle.Request{N: 1, ID: w<<32 + i + 1})
+				if err != nil || granted.At > dawn {
+					continue
+				}
+				if n := flying.Add(1); n > 5 {
+					t.Errorf("%d in flight, want 5 at most", n)
+				}
+				runtime.Gosched()
+				flying.Add(-1)
+				g.Vacate()
+			}
+		})
+	}
+	wg.Wait()
+	if n := g.InFlight(); n != 0 {
+		t.Errorf("%d in flight, want 0", n)
+	}
 }
