@@ -37,9 +37,6 @@ func (c *Course) Export() (learn.Memory, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun {
-		return learn.Memory{}, false
-	}
 	return c.state.Export()
 }
 
@@ -84,9 +81,6 @@ func (c *Course) report(ctx context.Context, now throttle.Instant) {
 // too high, and the next refusals correct them. So a line of log is due only if the
 // estimate is narrow, has stood for a while, and differs from the last line.
 func (c *Course) changed(now throttle.Instant) (r Report) {
-	if !c.begun {
-		return Report{}
-	}
 	k := c.state.Known(c.plan)
 	if k.Probing = false; k == (learn.Known{}) { // a probe is not reported
 		return Report{}
