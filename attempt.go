@@ -120,12 +120,6 @@ func (a *attempt) fly() { a.flights(func(c *charge) { c.lane.Fly(&c.flight) }) }
 // land ends the flight in each lane.
 func (a *attempt) land() { a.flights(func(c *charge) { c.lane.Land(&c.flight) }) }
 
-// lasts reports whether the flight has begun and not ended.
-func (a *attempt) lasts() (lasts bool) {
-	a.flights(func(c *charge) { lasts = lasts || c.flight.Lasts() })
-	return lasts
-}
-
 // lose ends a flight whose body was dropped.
 func (a *attempt) lose(cancel context.CancelCauseFunc) {
 	a.flights(func(c *charge) { c.lane.Lose(&c.flight, cancel) })

@@ -84,19 +84,20 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 	a.values = resp.Request.Context()
 	a.shown = *resp.Request.WithContext((*shownContext)(a))
 	resp.Request = &a.shown
+	lasts := a.lane.Gate.Bounded() && !early
 	if early {
 		a.land()
 	}
 	upgraded := resp.StatusCode == http.StatusSwitchingProtocols
 	switch {
-	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && !a.lasts(): // http.NoBody, and that of HTTP/2
+	case reflect.TypeOf(resp.Body).Size() == 0, upgraded && !lasts: // http.NoBody, and that of HTTP/2
 		a.finish()
 		return resp
 	case upgraded:
 		a.expire(nil)
 	}
 	a.ReadCloser = resp.Body
-	if a.lasts() {
+	if lasts {
 		return a.own(resp)
 	}
 	resp.Body = a

@@ -18,9 +18,6 @@ type Flight struct{ lasts atomic.Bool }
 // Fly makes f the flight of a call that has departed, and will not be given back.
 func (l *Lane) Fly(f *Flight) { f.lasts.Store(l.Gate.Bounded()) }
 
-// Lasts reports whether the flight has begun and not ended.
-func (f *Flight) Lasts() bool { return f.lasts.Load() }
-
 // Land ends a flight in the lane, and lets others depart. Ending it again does nothing.
 func (l *Lane) Land(f *Flight) {
 	if f.lasts.CompareAndSwap(true, false) {
@@ -31,12 +28,12 @@ func (l *Lane) Land(f *Flight) {
 // Lose ends a flight that can no longer be ended otherwise, because the body of its answer was
 // dropped and not closed. The first one in a lane is logged. Cancel frees the connection.
 func (l *Lane) Lose(f *Flight, cancel context.CancelCauseFunc) {
-	if !f.Lasts() {
+	if !f.lasts.CompareAndSwap(true, false) {
 		return
 	}
 	if l.lost.CompareAndSwap(false, true) {
 		l.warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it")
 	}
 	cancel(nil)
-	l.Land(f)
+	l.Gate.Vacate()
 }
