@@ -122,9 +122,6 @@ func (g *Group) owners(yield func(*roster) bool) {
 
 // makeRoom drops idle groups, if there are as many groups as may be.
 func (s *groups) makeRoom(most int) {
-	if s.of == nil {
-		s.of = make(map[members]*Group)
-	}
 	for _, g := range s.of {
 		if len(s.of) < most {
 			return

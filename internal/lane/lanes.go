@@ -37,7 +37,7 @@ type Lanes struct {
 
 // New returns an empty set of lanes.
 func New(set Settings) *Lanes {
-	return &Lanes{settings: set, keyed: table{keep: idle}, done: make(chan struct{})}
+	return &Lanes{settings: set, keyed: table{keep: idle}, groups: groups{of: make(map[members]*Group)}, done: make(chan struct{})}
 }
 
 // Enter returns the lane of a key, or the one that keys beyond the bound share, with the request

@@ -56,10 +56,7 @@ func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 		}
 	}
 	limiter, err := throttle.Local{}.Limiter("", unaligned...)
-	if err != nil {
-		return nil, err
-	}
-	return &Shadow{Limits: resolved, most: cmp.Or(most, shaping.DefaultMaxWaiting), limiter: limiter}, nil
+	return &Shadow{Limits: resolved, most: cmp.Or(most, shaping.DefaultMaxWaiting), limiter: limiter}, err
 }
 
 // Counts returns the shadow's counts.
