@@ -220,3 +220,16 @@ func BenchmarkCourse(b *testing.B) {
 		g.Landed(b.Context(), func() throttle.Instant { return now }, &a)
 	}
 }
+
+// Without its configured limits a lane searches for the vendor's, from the calls in flight on. As
+// many again depart, because there was no answer for a while.
+func TestUnconfiguredLaneSearchesFromTheCallsInFlight(t *testing.T) {
+	r := rideOf(t, learn.Setting{Configured: 100, Burst: 10})
+	for range 50 {
+		r.depart(dawn)
+	}
+	r.Configure(dawn, nil)
+	if n := len(r.burst(dawn)); n != 50 {
+		t.Errorf("%d calls depart beside 50 in flight, want 50", n)
+	}
+}

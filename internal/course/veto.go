@@ -155,7 +155,7 @@ func (c *Course) retries() throttle.Instant {
 // silent reports whether no answer arrived for a while.
 func (c *Course) silent(now throttle.Instant) bool { return c.retries() <= now }
 
-// raise allows one more call in flight.
+// raise doubles the bound of calls in flight.
 func (c *Course) raise(now throttle.Instant) {
 	if c.together() {
 		c.say(learn.Message{Hurry: true})

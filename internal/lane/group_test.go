@@ -55,3 +55,24 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 		}
 	})
 }
+
+// A wide lane takes its groups with it, although the narrow one stays.
+func TestGroupsGoWithTheirWideLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLanes()
+		defer s.Close()
+		narrow, wide := call(t, s, "narrow"), call(t, s, "wide")
+		g, err := s.Join(narrow, wide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Leave()
+		narrow.enter() // somebody stays
+		time.Sleep(2 * idle)
+		call(t, s, "next")
+		wantKeys(t, s, "narrow", "next")
+		if n := len(s.groups.of); n > 0 {
+			t.Errorf("%d groups, want 0", n)
+		}
+	})
+}

@@ -98,3 +98,21 @@ func TestRetuneHoldsToQuotasOfNewUnits(t *testing.T) {
 		}
 	})
 }
+
+// A bucket's sub-lane learns as its lane does: with configured limits it does not begin with one
+// call in flight.
+func TestRetuneReachesTheSublanesOfBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLanes()
+		defer s.Close()
+		sub := s.Sublane(call(t, s, "a"), "bucket x", Bucket)
+		sub.Course.Depart(sub.Now())
+		if sub.Course.Calm() {
+			t.Error("a second call is free to depart without limits")
+		}
+		s.settings.Limits = func(string) []throttle.Limit { return []throttle.Limit{throttle.LeakyBucket(9, time.Second)} }
+		if err := s.Retune(); err != nil || !sub.Course.Calm() {
+			t.Errorf("Retune: %v, and a second call is held although the lane has a limit", err)
+		}
+	})
+}
