@@ -188,3 +188,14 @@ func TestHugeSettledCostFreesNoCall(t *testing.T) {
 		t.Errorf("after a settled cost of %d, %d calls of 500 may depart of 8,000 left, want 1 at most", math.MaxInt, got)
 	}
 }
+
+// An answer that reports two units pauses for the one that is spent, and each reset is its own.
+func TestResetOfTheSpentUnitIsAwaited(t *testing.T) {
+	b := bankOf(nil, true, false)
+	other := ten(5, time.Hour)
+	other.Unit = "tokens"
+	quotas := []learn.Quota{other, ten(0, 30*time.Second)}
+	if wait := b.land(dawn, b.depart(dawn, 1), quotas...); wait != 30*time.Second || !quotas[1].Held {
+		t.Errorf("the lane waits %v, and the quotas are %+v, want 30s for requests", wait, quotas)
+	}
+}
