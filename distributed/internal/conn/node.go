@@ -20,11 +20,9 @@ type Node struct {
 	calling  *sync.WaitGroup // of all calls of the store
 	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
 
-	mu        sync.Mutex // the innermost: nothing else is locked while it is held
-	room      int        // calls that may begin
-	line      []Caller   // whose calls wait for room
-	owing     []Caller   // whose calls only report what was spent while the node was lost
-	reporting bool       // one of them does
+	mu   sync.Mutex // the innermost: nothing else is locked while it is held
+	room int        // calls that may begin
+	line []Caller   // whose calls wait for room
 
 	lost    bool                // the breaker is open
 	callers map[Caller]struct{} // that lost the node, and wait for its return
@@ -89,29 +87,16 @@ func (n *Node) Enter(c Caller) (begun bool) {
 		return false
 	}
 	n.room--
-	n.carryOn(c, false)
+	n.carryOn(c)
 	return true
 }
 
-// owe runs calls that only report something, one after another, and only while no other is
-// in line.
-func (n *Node) owe(debts []Caller) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.owing = append(n.owing, debts...)
-	if n.room > 0 && !n.reporting && len(n.owing) > 0 {
-		n.reporting = true
-		n.room--
-		n.carryOn(pop(&n.owing), true)
-	}
-}
-
 // carryOn runs a call that has room, and the calls that follow it.
-func (n *Node) carryOn(c Caller, reports bool) {
+func (n *Node) carryOn(c Caller) {
 	n.calling.Go(func() {
 		for c != nil {
 			c.Call()
-			c, reports = n.next(reports)
+			c = n.next()
 		}
 	})
 }
@@ -133,34 +118,23 @@ func (n *Node) Lend() bool {
 func (n *Node) Run(c Caller) {
 	defer n.calling.Done()
 	defer func() {
-		if next, reports := n.next(false); next != nil {
-			n.carryOn(next, reports)
+		if next := n.next(); next != nil {
+			n.carryOn(next)
 		}
 	}()
 	c.Call()
 }
 
-// next returns the caller whose call follows one that has ended, and whether it only reports. If no
-// call follows, the room is released.
-func (n *Node) next(reported bool) (c Caller, reports bool) {
+// next returns the caller whose call follows one that has ended. If none follows, the room is
+// released.
+func (n *Node) next() (c Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.reporting = n.reporting && !reported
-	switch {
-	case len(n.line) > 0:
-		return pop(&n.line), false
-	case len(n.owing) > 0 && !n.reporting:
-		n.reporting = true
-		return pop(&n.owing), true
-	default:
+	if len(n.line) == 0 {
 		n.room++
-		return nil, false
+		return nil
 	}
-}
-
-func pop(line *[]Caller) Caller {
-	c := (*line)[0]
-	(*line)[0], *line = nil, (*line)[1:]
+	c, n.line[0], n.line = n.line[0], nil, n.line[1:]
 	return c
 }
 
@@ -230,8 +204,28 @@ func (n *Node) release() {
 				debts = append(debts, debt)
 			}
 		}
-		n.owe(debts)
+		n.settle(debts)
 	})
+}
+
+// settle runs calls that only report something, one after another: no other call waits for more
+// than one of them.
+func (n *Node) settle(debts []Caller) {
+	if len(debts) > 0 {
+		n.Enter(debt{Caller: debts[0], rest: debts[1:], node: n})
+	}
+}
+
+// A debt is a call that only reports what was spent while the node was lost, and those that follow.
+type debt struct {
+	Caller
+	rest []Caller
+	node *Node
+}
+
+func (d debt) Call() {
+	d.Caller.Call()
+	d.node.settle(d.rest)
 }
 
 // Close ends the probes.
