@@ -40,6 +40,8 @@ type Caller struct {
 	Underway bool        // a call is in line, or in progress
 	Wait     *time.Timer // ends the callers' wait for the call; nil: not set
 	waits    int         // for calls so far
+	failures int         // of calls, in a row
+	probe    conn.Timer  // of a loss that is not the node's
 }
 
 // A Lane is what a caller makes calls for.
@@ -184,19 +186,54 @@ func (c *Caller) run(p script.Program, words []any, began time.Time, longest tim
 	return v, o
 }
 
-// Failed applies a failed call, and reports whether Redis is lost, or still is. Redis is not lost
-// if only this process stopped. While the breaker is open the cause stays.
-func (c *Caller) Failed(self Lane, o *Outcome) (lost bool) {
-	if o.Cause == Open {
-		if !c.Lost {
-			self.Lose(Open)
-		}
-		return true
-	}
-	if lost = !c.Trip.excuses(o.stalled, o.Read.Sub(o.began), o.longest, &c.Hub.Set) || c.Lost; lost {
+// Answered applies the duration of a call that was answered. That ends a loss.
+func (c *Caller) Answered(took time.Duration) {
+	c.Trip.Saw(took, !c.Met || c.Lost)
+	c.Met = true
+	c.Recover()
+}
+
+// Recover ends a loss.
+func (c *Caller) Recover() { c.Lost, c.Cause, c.failures = false, "", 0 }
+
+// Failed applies a failed call. Redis is lost unless only this process stopped. While the breaker is
+// open the cause stays.
+func (c *Caller) Failed(self Lane, o *Outcome) {
+	switch {
+	case o.Cause != Open && c.Trip.excuses(o.stalled, o.Read.Sub(o.began), o.longest, &c.Hub.Set) && !c.Lost:
+		return
+	case o.Cause != Open:
 		self.Lose(o.Cause)
+	case !c.Lost:
+		self.Lose(Open)
 	}
-	return lost
+	c.failures++
+}
+
+// firstProbe is how long after the first failure Redis is called again. Each further failure doubles
+// that, up to 64 times.
+const firstProbe = 10 * time.Millisecond
+
+// AskLater puts the next call of a loss off, longer each time. Otherwise a failure would wake the
+// queue, which would ask again at once. Once the node is lost, the node probes. No call is in
+// progress, or a node that is back would not find the lane.
+func (c *Caller) AskLater(self Lane) {
+	if c.Node.Await(self) {
+		return
+	}
+	wait := firstProbe << min(max(c.failures-1, 0), 6)
+	if conn.Lasting(c.Cause) {
+		wait = max(wait, c.Hub.Set.BreakFor)
+	}
+	c.probe.Ring = self.Probe
+	c.probe.Set(wait)
+}
+
+// Leave closes the caller. A call in progress goes on.
+func (c *Caller) Leave(self Lane) {
+	c.Closed, c.Wake = true, nil
+	c.Node.Forget(self)
+	c.probe.Stop()
 }
 
 // Notify implements [throttle.Remote] and [store.Flights].

@@ -47,9 +47,7 @@ func (l *Limiter) land(o *call.Outcome, got *script.Reply) {
 		if o.Cause != call.Open {
 			l.missed(o.Cause)
 		}
-		if l.Failed(l, o) {
-			l.outage.failures++
-		}
+		l.Failed(l, o)
 	})
 	l.strayed(events)
 	switch {
@@ -79,8 +77,11 @@ func (l *Limiter) missed(cause string) {
 	if req.Limits != l.encoded {
 		again = again.timed()
 	}
-	l.reports = append(again, l.reports...)
-	l.reports.bound(l.encoded)
+	waiting := l.reports
+	l.reports = again
+	for _, p := range waiting {
+		l.reports.add(p, l.encoded)
+	}
 }
 
 // prepare returns the words of a call that leaves now, and what the call is for.
@@ -173,7 +174,7 @@ func (l *Limiter) finish(wakes bool) {
 	l.Mu.Lock()
 	l.Underway = false
 	if l.Lost && !l.Closed {
-		l.askLater()
+		l.AskLater(l)
 	}
 	if !l.demand.waiting {
 		l.keep(l.clock.Now(), true) // the callers it was for may have gone

@@ -1,6 +1,8 @@
 package reserve
 
 import (
+	"slices"
+
 	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
 )
@@ -32,21 +34,10 @@ func (f *flight) ahead() bool { return len(f.request.Groups) > 0 && f.request.Gr
 // failed returns the reports to send again because no reply came. If the script may have
 // run, those are the ones that are strict if they are sent twice: not those that give permits
 // back.
-func (f *flight) failed(executed bool) reports {
-	sent := f.reports
-	f.reports = nil
-	if !executed {
-		return sent
-	}
-	again := sent[:0]
-	for _, p := range sent {
-		if p.Kind == script.ReportSettle {
-			if more, ok := p.overspend(); ok {
-				again = append(again, more)
-			}
-		} else if p.Kind != script.ReportRefund && p.Kind != script.ReportStale {
-			again = append(again, p)
-		}
+func (f *flight) failed(executed bool) (again reports) {
+	again, f.reports = f.reports, nil
+	if executed {
+		again = slices.DeleteFunc(again, func(p pending) bool { return p.gives() })
 	}
 	return again
 }

@@ -167,7 +167,7 @@ func (l *Limiter) obey(p store.Pacing) {
 	}
 	if p.Interval != old.Interval {
 		l.learn(p.Interval)
-		if l.outage.stale = true; l.Lost {
+		if l.Lost {
 			l.enforce()
 		}
 	}

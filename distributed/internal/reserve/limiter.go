@@ -58,7 +58,7 @@ var (
 func New(h *call.Hub, name string, limits []throttle.Limit) (*Limiter, error) {
 	l := &Limiter{name: name, Caller: call.Caller{Hub: h, Lane: script.Escape(name), Key: script.KeyOf(h.Layout, h.Namespace, name)}}
 	l.borrow, l.look = func() { l.Node.Run(l) }, l.looked
-	l.demand.ahead.Ring, l.demand.quiet.Ring, l.linger.Ring, l.outage.probe.Ring = l.WakeQueue, l.relax, l.flush, l.Probe
+	l.demand.ahead.Ring, l.demand.quiet.Ring, l.linger.Ring = l.WakeQueue, l.relax, l.flush
 	if err := l.install(limits); err != nil {
 		return nil, fmt.Errorf("distributed: limiter of %q: %w", name, err)
 	}
@@ -85,7 +85,7 @@ func (l *Limiter) install(limits []throttle.Limit) error {
 // installed: both are of the old limits.
 func (l *Limiter) replaced() {
 	l.discard(l.hand.all())
-	l.reports, l.outage.stale = l.reports.timed(), true
+	l.reports = l.reports.timed()
 	if l.outage.local != nil {
 		l.enforce()
 	}
@@ -283,7 +283,8 @@ func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 	l.hand.hold(p)
 }
 
-// Settle implements [throttle.Limiter]. A later call reports it.
+// Settle implements [throttle.Limiter]. A later call reports it: what the actual cost is below the
+// estimate for the instant of the permit, and what it is above as a charge.
 func (l *Limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throttle.Request) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -291,11 +292,22 @@ func (l *Limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 	if len(l.limits) == 0 || l.Closed {
 		return
 	}
-	estimated, real := slices.Clone(l.encoded.Permits(l.costs(&r))), slices.Clone(l.encoded.Permits(l.costs(&actual)))
 	if l.Lost && l.outage.local != nil {
 		l.outage.local.Settle(now, g, r, actual)
 	}
-	l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: l.encoded.Clamp(estimated), Actual: l.encoded.Clamp(real)}})
+	estimated, real := slices.Clone(l.encoded.Permits(l.costs(&r))), slices.Clone(l.encoded.Permits(l.costs(&actual)))
+	l.encoded.Clamp(estimated)
+	more, less := make([]int64, len(real)), false
+	for i, n := range l.encoded.Clamp(real) {
+		more[i], real[i] = max(n-estimated[i], 0), min(n, estimated[i])
+		less = less || n < estimated[i]
+	}
+	if !free(more) {
+		l.report(pending{Report: script.Report{Kind: script.ReportSettle, Costs: make([]int64, len(more)), Actual: more}})
+	}
+	if less && g.Ref.Instant > 0 { // otherwise no state counts it
+		l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: estimated, Actual: real}})
+	}
 }
 
 // Reconcile implements [throttle.Limiter]. A pause holds here at once, and at other replicas
@@ -376,9 +388,8 @@ func (l *Limiter) Close() error {
 		return nil
 	}
 	l.surrender()
-	l.Closed, l.Wake = true, nil
-	l.Node.Forget(l)
-	for _, t := range []*conn.Timer{&l.demand.ahead, &l.demand.quiet, &l.outage.probe, &l.linger} {
+	l.Leave(l)
+	for _, t := range []*conn.Timer{&l.demand.ahead, &l.demand.quiet, &l.linger} {
 		t.Stop()
 	}
 	if !l.Underway && !l.settleAccounts() {

@@ -19,50 +19,37 @@ import (
 // this process enforces the limits: all of them, or a share, as the store's OnLoss
 // says.
 type outage struct {
-	failures int              // of calls, in a row
-	local    throttle.Limiter // nil: there was no outage yet. It stays, so that the next outage is no new start.
-	replicas int              // that local divides the limits by
-	stale    bool             // the limits changed since local was tuned
-	spaced   []throttle.Limit // those of local, without what the store had left
-	spent    []int64          // of each limit, through local, which was not reported yet
-	probe    conn.Timer       // of a failure that is not the node's
+	local throttle.Limiter // nil: there was no outage yet. It stays, so that the next outage is no new start.
+	spent []int64          // of each limit, through local, which was not reported yet
 }
-
-// recover ends the outage. What was spent in it is still to be reported.
-func (l *Limiter) recover() { l.Lost, l.Cause, l.outage.failures = false, "", 0 }
 
 // enforce begins to enforce the limits here, by the policy for a loss.
 func (l *Limiter) enforce() {
 	now, set, o, limits := l.clock.Now(), &l.Hub.Set, &l.outage, l.limits
-	replicas := l.known.replicas(set)
 	if set.Local() {
-		limits = divided(limits, set.Share, replicas)
-		o.spaced = slices.Clone(limits)
+		limits = l.divided()
+		part := set.Share / float64(l.known.replicas(set))
 		for i := range limits {
 			if l.limits[i].Per > longPer {
 				// It is spent once: what was used here stays used from outage to outage.
 				limits[i].Algorithm = throttle.AlgorithmTokenBucket
-				part := set.Share / float64(replicas)
 				limits[i].Burst = max(int(l.known.left(now, i, &l.limitSet)*part), 1)
 				reserved := min(int(float64(l.limits[i].Reserved())*part), limits[i].Burst-1)
 				limits[i].Reserve = throttle.Part(strconv.Itoa(reserved))
-				o.stale = true
 			}
 		}
 	}
-	switch {
-	case o.local == nil:
-		local, err := throttle.Local{}.Limiter("", limits...)
-		if err != nil {
-			return // they were resolved before
-		}
-		if o.local = local; set.FailOpen {
-			o.pause(now, now) // the fleet has spent the saved permits
-		}
-	case o.replicas != replicas || o.stale:
-		_ = o.local.Tune(now, limits...) // likewise
+	if o.local != nil {
+		_ = o.local.Tune(now, limits...) // they were resolved before
+		return
 	}
-	o.replicas, o.stale = replicas, false
+	local, err := throttle.Local{}.Limiter("", limits...)
+	if err != nil {
+		return // likewise
+	}
+	if o.local = local; set.FailOpen {
+		o.pause(now, now) // the fleet has spent the saved permits
+	}
 }
 
 // longPer is the longest time of a limit that is spaced evenly in an outage. For a longer one
@@ -71,23 +58,24 @@ func (l *Limiter) enforce() {
 // what the limit reserves, too.
 const longPer = time.Minute
 
-// divided returns the limits of one of so many replicas that cannot see each other: a share
+// divided returns the limits of one of the replicas that cannot see each other: a share
 // of the rate, evenly spaced, without a burst. A share of 0.5 of 100/s burst 20 leaves each
 // of 5 replicas
 //
 //	100/s / 5 * 0.5 = 10/s burst 1
-func divided(limits []throttle.Limit, share float64, replicas int) []throttle.Limit {
-	out := make([]throttle.Limit, len(limits))
-	for i, l := range limits {
-		l = l.Enforced()
-		per := float64(l.Per) * float64(replicas) / share
-		permits := float64(l.Permits)
+func (l *Limiter) divided() []throttle.Limit {
+	share, replicas := l.Hub.Set.Share, float64(l.known.replicas(&l.Hub.Set))
+	out := make([]throttle.Limit, len(l.limits))
+	for i, limit := range l.limits {
+		limit = limit.Enforced()
+		per := float64(limit.Per) * replicas / share
+		permits := float64(limit.Permits)
 		// Fewer permits if the time would be too long for a Duration.
 		if scale := per / float64(math.MaxInt64/2); scale > 1 {
 			per, permits = per/scale, max(permits/scale, 1)
 		}
 		out[i] = throttle.LeakyBucket(int(permits), time.Duration(per))
-		out[i].Unit, out[i].Name = l.Unit, l.Name
+		out[i].Unit, out[i].Name = limit.Unit, limit.Name
 	}
 	return out
 }
@@ -122,7 +110,7 @@ func (l *Limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	r.Since = max(r.Since, now.Add(-l.tolerance/2))
 	g, err := o.local.Take(now, r)
 	if errors.Is(err, throttle.ErrExceedsBurst) { // by what is left here, not by the lane's limits
-		_ = o.local.Tune(now, o.spaced...) // they were resolved before
+		_ = o.local.Tune(now, l.divided()...) // they were resolved before
 		g, err = o.local.Take(now, r)
 	}
 	if err != nil || g.At > now {
@@ -169,10 +157,6 @@ func (o *outage) pause(now, until throttle.Instant) {
 	o.reconcile(now, throttle.Fact{Until: until})
 }
 
-// firstProbe is how long after the first failure the store is asked again. Each
-// further failure doubles that, up to 64 times.
-const firstProbe = 10 * time.Millisecond
-
 // Lose begins an outage, or notes the latest cause of the current one.
 func (l *Limiter) Lose(cause string) {
 	l.Cause = cause
@@ -187,20 +171,6 @@ func (l *Limiter) Lose(cause string) {
 	if l.paused > 0 {
 		l.outage.pause(now, l.paused)
 	}
-}
-
-// askLater puts the next call of an outage off, longer each time. Otherwise a failure would
-// wake the queue, which would ask again at once. Once the node is lost, the node probes. No
-// call is in progress, or a node that is back would not find the lane.
-func (l *Limiter) askLater() {
-	if l.Node.Await(l) {
-		return
-	}
-	wait := firstProbe << min(max(l.outage.failures-1, 0), 6)
-	if conn.Lasting(l.Cause) {
-		wait = max(wait, l.Hub.Set.BreakFor)
-	}
-	l.outage.probe.Set(wait)
 }
 
 // Probe calls a store that did not answer.
@@ -225,7 +195,7 @@ func (l *Limiter) Restore() (debt conn.Caller) {
 		l.start(nil)
 		return nil
 	}
-	l.recover()
+	l.Recover()
 	if len(l.reports) == 0 && !l.outage.owes() {
 		return nil
 	}

@@ -14,9 +14,7 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 	req := &l.flight.request
 	now := l.clock.When(read)
 	fresh := l.Trip.Fresh(took, l.Met, l.tolerance, &l.Hub.Set)
-	l.Trip.Saw(took, !l.Met || l.Lost)
-	l.Met = true
-	l.recover()
+	l.Answered(took)
 	l.flight.reports = nil
 	before := l.clock.InForce()
 	if l.clock.Learn(got.Now, now, took, l.tolerance); l.clock.InForce() < before {

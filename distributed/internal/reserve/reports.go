@@ -22,67 +22,47 @@ func (p *pending) urgent() bool {
 	return p.Kind == script.ReportPause || p.Kind == script.ReportResume || p.Kind == script.ReportTune
 }
 
-// overspend returns the part of a settlement that charges more, which counts when it is
-// reported: at whatever instant its permits were. It reports whether there is one.
-func (p *pending) overspend() (more pending, ok bool) {
-	if p.Kind != script.ReportSettle {
-		return pending{}, false
-	}
-	more = pending{Report: script.Report{Kind: script.ReportSettle, Costs: make([]int64, len(p.Costs)), Actual: make([]int64, len(p.Costs))}}
-	for i, n := range p.Costs {
-		more.Actual[i] = max(p.Actual[i]-n, 0)
-		ok = ok || more.Actual[i] > 0
-	}
-	return more, ok
+// gives reports whether it gives permits back. It may be dropped: a cost that is never corrected
+// ages out of the limits.
+func (p *pending) gives() bool {
+	return p.Kind == script.ReportRefund || p.Kind == script.ReportStale || p.Kind == script.ReportSettle && p.At > 0
 }
 
-// maxReports bounds the reports that wait. One more displaces the oldest corrections, because
-// a cost that is never corrected ages out of the limits. What they charge stays, as one.
+// charges reports whether it is a charge for costs above their estimates, which counts when it is
+// reported.
+func (p *pending) charges() bool { return p.Kind == script.ReportSettle && p.At == 0 }
+
+// maxReports bounds the reports that wait. One more displaces the older of those that give permits
+// back. The others are few: of charges, pauses and changes of limits there is one each.
 const maxReports = 256
 
-// add appends a report. Its costs are no more than the limits can count.
+// add appends a report.
 func (r *reports) add(p pending, limits *script.EncodedLimits) {
-	if p.Kind == script.ReportPause || p.Kind == script.ReportResume { // it ends later than those that wait, or ends them
+	switch {
+	case p.Kind == script.ReportPause || p.Kind == script.ReportResume: // it ends later than those that wait, or ends them
 		*r = slices.DeleteFunc(*r, func(q pending) bool { return q.Kind == script.ReportPause || q.Kind == p.Kind })
+	case p.charges(): // together with what waits, but no more than the limits can count
+		*r = slices.DeleteFunc(*r, func(q pending) bool {
+			if !q.charges() {
+				return false
+			}
+			for i, n := range q.Actual {
+				p.Actual[i] += n
+			}
+			return true
+		})
+		limits.Clamp(p.Actual)
 	}
-	*r = append(*r, p)
-	r.bound(limits)
-}
-
-// bound condenses the reports until there are no more than may wait: all but a few are
-// corrections.
-func (r *reports) bound(limits *script.EncodedLimits) {
-	for before := 0; len(*r) > maxReports && len(*r) != before; {
-		before = len(*r)
-		r.condense(limits)
+	if *r = append(*r, p); len(*r) > maxReports {
+		drop := len(*r) - maxReports/2
+		*r = slices.DeleteFunc(*r, func(q pending) bool {
+			drops := drop > 0 && q.gives()
+			if drops {
+				drop--
+			}
+			return drops
+		})
 	}
-}
-
-// condense replaces the older half of the corrections by one settlement that charges as much.
-func (r *reports) condense(limits *script.EncodedLimits) {
-	var charge pending
-	left, kept := maxReports/2, (*r)[:0]
-	for _, p := range *r {
-		if p.Kind != script.ReportRefund && p.Kind != script.ReportStale && p.Kind != script.ReportSettle || left == 0 {
-			kept = append(kept, p)
-			continue
-		}
-		left--
-		more, ok := p.overspend()
-		if !ok {
-			continue
-		}
-		for i := range charge.Actual {
-			more.Actual[i] += charge.Actual[i]
-		}
-		charge = more
-		limits.Clamp(charge.Actual)
-	}
-	clear((*r)[len(kept):])
-	if charge.Actual != nil {
-		kept = slices.Insert(kept, 0, charge)
-	}
-	*r = kept
 }
 
 // has reports whether one of them is of a kind.

@@ -1,7 +1,6 @@
 package slots
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/call"
@@ -60,24 +59,11 @@ func (f *Lane) prepare() ([]any, store.Operation) {
 // Lose puts the policy for a loss in force.
 func (f *Lane) Lose(cause string) { f.Lost, f.Cause = true, cause }
 
-// askLater delays the next call of a loss. Once the node is lost, the node probes. No call is in
-// progress here, or a restored node would not find the lane.
-func (f *Lane) askLater(now time.Time) {
-	if f.away = f.Node.Await(f); f.away {
-		return
-	}
-	again := f.Hub.Set.BreakFor
-	if conn.Lasting(f.Cause) {
-		again *= 10
-	}
-	f.retry = now.Add(again + rand.N(again/2))
-}
-
 // Probe calls a store that did not answer.
 func (f *Lane) Probe() {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	if f.away && !f.Closed && !f.Underway {
+	if f.Lost && !f.Closed && !f.Underway {
 		f.begin()
 	}
 }
@@ -87,14 +73,13 @@ func (f *Lane) Probe() {
 func (f *Lane) Restore() (debt conn.Caller) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	if f.Closed || !f.away || f.Underway {
+	if f.Closed || !f.Lost || f.Underway {
 		return nil
 	}
-	f.away, f.retry = false, time.Time{}
 	if f.flying+f.waiting > 0 {
 		f.begin()
 	} else {
-		f.Lost, f.Cause = false, ""
+		f.Recover()
 		f.consider(time.Now())
 	}
 	return nil
@@ -102,8 +87,7 @@ func (f *Lane) Restore() (debt conn.Caller) {
 
 // receive applies the reply to a call sent at an instant.
 func (f *Lane) receive(got *script.LeaseReply, now, left time.Time, took time.Duration) {
-	f.Trip.Saw(took, !f.Met || f.Lost)
-	f.Met, f.Lost, f.retry, f.Cause = true, false, time.Time{}, ""
+	f.Answered(took)
 	f.lease.renew(got, now, left, f.Hub.Set.Lease)
 	f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
 }
@@ -124,9 +108,8 @@ func (f *Lane) land(take func(now time.Time)) {
 		}
 		return
 	}
-	now := time.Now()
-	if f.away = false; f.Lost {
-		f.askLater(now)
+	if f.Lost {
+		f.AskLater(f)
 	}
-	f.consider(now)
+	f.consider(time.Now())
 }

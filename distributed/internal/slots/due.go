@@ -30,7 +30,7 @@ func (f *Lane) consider(now time.Time) {
 	}
 	due := f.due(now)
 	switch {
-	case f.away && f.waiting > 0 && now.Before(f.lease.until): // then the policy holds
+	case f.Lost && f.waiting > 0 && now.Before(f.lease.until): // then the policy holds
 		f.timer.Set(f.lease.until.Sub(now))
 	case due.IsZero():
 	case !due.After(now):
@@ -60,9 +60,9 @@ func (f *Lane) keeps(now time.Time) int {
 	return max(n, f.flying)
 }
 
-// due returns when the next call is due; zero if no call is needed, or if the node restores this.
+// due returns when the next call is due; zero if no call is needed, and in a loss.
 func (f *Lane) due(now time.Time) (due time.Time) {
-	if f.away {
+	if f.Lost {
 		return due
 	}
 	t, set := &f.sent, &f.Hub.Set
@@ -92,9 +92,6 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 	}
 	if wants > has && t.at.Before(f.lease.freed) {
 		soonest(f.lease.freed)
-	}
-	if !due.IsZero() && due.Before(f.retry) {
-		due = f.retry
 	}
 	return due
 }

@@ -36,8 +36,6 @@ type Lane struct {
 	waiting int // callers in line
 	lease   lease
 	sent    sent
-	away    bool      // the node is lost, and restores this
-	retry   time.Time // no call before; zero: at once
 	timer   conn.Timer
 	stats   throttle.FlightState
 }
@@ -153,8 +151,8 @@ func (f *Lane) Close() error {
 	if f.Closed {
 		return nil
 	}
-	f.Closed, f.Wake, f.waiting = true, nil, 0
-	f.Node.Forget(f)
+	f.Leave(f)
+	f.waiting = 0
 	f.timer.Stop()
 	if !f.Underway && !f.returnAll() {
 		f.Hub.Detach(call.SlotsMessage+f.Lane, f)
