@@ -186,9 +186,7 @@ type news struct {
 // lock is held.
 func (x *exchange) send(u *update) (n news, err error) {
 	l := x.limiter
-	off := l.off
 	h, err := l.begin(throttle.InstantOf(time.Now()))
-	l.off = off
 	if err != nil {
 		return n, err
 	}

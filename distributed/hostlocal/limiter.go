@@ -101,6 +101,7 @@ func (l *limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 	if err != nil {
 		return l.lost(now, err)
 	}
+	l.off = h.Sub(now)
 	g, err := l.decide(now, h, r)
 	if failed := l.finish(h); failed != nil {
 		return l.lost(now, failed)
@@ -180,7 +181,7 @@ func (l *limiter) moves() bool {
 	}
 	heads, _, err := l.hot.heads()
 	last := l.number
-	l.number = max(heads[0].number, heads[1].number)
+	l.number = heads[newest(heads)].number
 	return err == nil && l.number != last
 }
 

@@ -106,28 +106,17 @@ func (l *limiter) glance(wall time.Time) (events uint64, written bool) {
 	}
 	now := throttle.InstantOf(wall)
 	if len(l.pending) > 0 {
-		return l.st.events, l.flushAside(now)
+		return l.st.events, l.flush(now)
 	}
 	if l.hot.file == nil {
 		return l.st.events, true
 	}
 	if l.clock(now).Add(l.st.ahead).Sub(l.st.seen(l.id)) > refresh {
-		_ = l.flushAside(now)
+		_ = l.flush(now)
 	}
 	heads, _, err := l.hot.heads()
 	if err != nil {
 		return l.st.events, true
 	}
-	newest := heads[0]
-	if heads[1].number > newest.number {
-		newest = heads[1]
-	}
-	return newest.events, true
-}
-
-// flushAside is flush by the wall clock. The queue's clock is not known here.
-func (l *limiter) flushAside(wall throttle.Instant) bool {
-	off := l.off
-	defer func() { l.off = off }()
-	return l.flush(wall)
+	return heads[newest(heads)].events, true
 }

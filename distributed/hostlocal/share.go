@@ -53,7 +53,6 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		h, l.dirty = l.st.wrote, true
 		l.stray(store.EventClockStepped)
 	}
-	l.off = h.Sub(now)
 	if h.Sub(l.st.seen(l.id)) > refresh || !slices.ContainsFunc(l.st.claims, l.made) {
 		l.dirty = true
 		l.st.join(h, l.id, l.claim)

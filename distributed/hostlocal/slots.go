@@ -52,11 +52,8 @@ func (s *slots) read() (value []byte, fresh bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	newest := 0
-	if heads[1].number > heads[0].number {
-		newest = 1
-	}
-	for _, place := range [2]int{newest, 1 - newest} {
+	first := newest(heads)
+	for _, place := range [2]int{first, 1 - first} {
 		h := heads[place]
 		if h.number == 0 {
 			break
@@ -74,6 +71,14 @@ func (s *slots) read() (value []byte, fresh bool, err error) {
 	}
 	s.none = true
 	return nil, false, nil
+}
+
+// newest returns the place of the last value.
+func newest(heads [2]header) int {
+	if heads[1].number > heads[0].number {
+		return 1
+	}
+	return 0
 }
 
 // heads reads both places, and returns their headers and how many bytes were read. The values may
