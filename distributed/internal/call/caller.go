@@ -125,12 +125,8 @@ func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.
 	if done == nil {
 		return Outcome{Err: errOpen, Cause: Open}
 	}
-	ended := false
-	defer func() {
-		if !ended { // the call panicked
-			done(conn.ErrStalled)
-		}
-	}()
+	ended := conn.ErrStalled // also if the call panics
+	defer func() { done(ended) }()
 	words, operation := prepare()
 	v, o := c.run(p, words, began, longest)
 	if o.Err == nil {
@@ -138,11 +134,8 @@ func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.
 			o.Cause = "reply"
 		}
 	}
-	ended = true
-	if o.stalled {
-		done(conn.ErrStalled)
-	} else {
-		done(o.Err)
+	if !o.stalled {
+		ended = o.Err
 	}
 	c.Link.ended(c.Node, o.Cause, o.Err)
 	c.called(operation, o.Read.Add(-o.Took), o.Took, o.Cause)

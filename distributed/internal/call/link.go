@@ -60,13 +60,25 @@ func (k *Link) close() {
 	k.Client.Close()
 }
 
-// ended notes how a call to a node ended, and logs a change of that.
+// ended applies the cause of a call's end, and logs the beginning and the end of a loss. A loss may
+// come and go, so its beginning is logged at most once a second. A cause that only an operator can
+// end is logged even if it appears during a loss.
 func (k *Link) ended(n *node, cause string, err error) {
-	if cause == "" && !k.down.Load() {
+	lost := cause != ""
+	if !lost && !k.down.Load() {
 		return
 	}
-	lost, back := k.loss(cause)
-	if lost {
+	k.mu.Lock()
+	now, began, back := time.Now(), k.down.Swap(lost) != lost, !lost && k.warned != ""
+	warns := lost && now.Sub(k.logged) > time.Second && (began || conn.Lasting(cause) && !conn.Lasting(k.warned))
+	if warns {
+		k.logged = now
+	}
+	if warns || !lost {
+		k.warned = cause
+	}
+	k.mu.Unlock()
+	if warns {
 		k.log(slog.LevelWarn, "weir: shared limits lost: "+conn.Explain(cause), "cause", cause,
 			"address", conn.AddressOf(k.Client.Redis, n.Addr), "error", k.Client.Text(err), "policy", k.hub.Set.Policy)
 	}
@@ -77,26 +89,6 @@ func (k *Link) ended(n *node, cause string, err error) {
 
 func (k *Link) log(level slog.Level, text string, args ...any) {
 	k.hub.Logger().With("namespace", k.hub.Namespace).Log(context.Background(), level, text, args...)
-}
-
-// loss applies the cause of a call's end, and reports whether to log the beginning or end of a
-// loss. A loss may come and go, so it is logged at most once a second. A cause that only an
-// operator can end is logged even if it appears during a loss.
-func (k *Link) loss(cause string) (lost, back bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	lost = cause != ""
-	began := k.down.Swap(lost) != lost
-	if !lost {
-		back, k.warned = k.warned != "", ""
-		return false, back
-	}
-	now := time.Now()
-	if now.Sub(k.logged) > time.Second && (began || conn.Lasting(cause) && !conn.Lasting(k.warned)) {
-		k.logged, k.warned = now, cause
-		return true, false
-	}
-	return false, false
 }
 
 // lacksGrant logs, once, that the grant for the channel is missing. Each time it reports
