@@ -42,7 +42,7 @@ type Lane struct {
 
 // Lanes returns what Redis holds of the lanes of a namespace, in the order of their keys. It
 // looks for them with SCAN, on every master or shard, and changes nothing. It needs the
-// commands SCAN, TIME, HKEYS, HMGET and HGETALL, which a Store does not.
+// commands SCAN, TIME and HGETALL. Of a lane that learns it reads up to 128 KiB.
 //
 // The error joins errors of Redis, and one for each lane with an invalid state; the other lanes are
 // returned.
@@ -108,26 +108,15 @@ func lanesAt(ctx context.Context, node redis.UniversalClient, namespace string) 
 
 // laneAt reads the lane of a key. The error matches redis.Nil if there is none.
 func laneAt(ctx context.Context, node redis.UniversalClient, key string, now time.Time) (l Lane, err error) {
-	all, err := node.HKeys(ctx, key).Result()
-	if err != nil {
-		return l, err
-	}
-	if len(all) == 0 {
-		return l, redis.Nil
-	}
-	names := script.StateFields(all)
 	pipe := node.Pipeline()
-	values, flights := pipe.HMGet(ctx, key, names...), pipe.HGetAll(ctx, script.FlightsKey(key))
+	lane, flights := pipe.HGetAll(ctx, key), pipe.HGetAll(ctx, script.FlightsKey(key))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return l, err
 	}
-	fields := make(map[string]string, len(names))
-	for i, v := range values.Val() {
-		if text, ok := v.(string); ok {
-			fields[names[i]] = text
-		}
+	if len(lane.Val()) == 0 {
+		return l, redis.Nil
 	}
-	s, err := script.ReadState(fields, now)
+	s, err := script.ReadState(lane.Val(), now)
 	if err != nil {
 		return l, err
 	}

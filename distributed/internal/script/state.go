@@ -27,15 +27,10 @@ func LaneOf(namespace, key string) (lane string, ok bool) {
 	if !ours || !whole || strings.Contains(name, "}") {
 		return "", false
 	}
-	return unescape(name), true
-}
-
-// unescape is the inverse of Escape. The end of a long s may be no escape.
-func unescape(s string) string {
-	if name, err := url.PathUnescape(s); err == nil {
-		return name
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain // otherwise a hash has cut an escape
 	}
-	return s
+	return name, true
 }
 
 // FlightsKey returns the key of the slots of a lane, given that of its hash.
@@ -47,13 +42,6 @@ type LaneState struct {
 	Paused   time.Duration    // until the pause ends; zero: it is not paused
 	Replicas int              // that called recently
 	Interval time.Duration    // of the learned pace; zero: none
-}
-
-// StateFields selects the fields of a lane's hash that ReadState needs.
-func StateFields(all []string) []string {
-	return slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(field string) bool {
-		return field != "lane" && field != "learned" && !strings.HasPrefix(field, "=")
-	})
 }
 
 // ReadState reads the fields of a lane's hash at an instant by the clock of Redis. The error names
@@ -80,7 +68,7 @@ func ReadState(fields map[string]string, now time.Time) (s LaneState, err error)
 			s.Interval = time.Duration(float64(f.unit) / float64(f.den) * 1000)
 		}
 	}
-	for _, field := range StateFields(slices.Collect(maps.Keys(fields))) {
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		name, ok := strings.CutPrefix(field, "=")
 		if !ok {
 			continue

@@ -48,7 +48,7 @@ func New(h *call.Hub, key string, most int) (*Lane, error) {
 		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, script.MostSlots)
 	}
 	f := &Lane{
-		Caller: call.Caller{Hub: h, Lane: script.Escape(key), Key: script.KeyOf(h.Layout, h.Namespace, key) + ":flights"},
+		Caller: call.Caller{Hub: h, Lane: script.Escape(key), Key: script.FlightsKey(script.KeyOf(h.Layout, h.Namespace, key))},
 		id:     strconv.FormatUint(rand.Uint64(), 36), most: most,
 	}
 	f.timer.Ring = f.tick
