@@ -18,7 +18,6 @@ type poll struct {
 	timer   *time.Timer
 	ticks   bool // the timer runs
 	waits   bool // callers are in line
-	again   bool // something must be written
 	stopped bool
 	events  uint64 // as the file had them last
 }
@@ -62,7 +61,7 @@ func (p *poll) run(d time.Duration) {
 func (p *poll) retry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.again = true; p.ticks && p.timer.Stop() {
+	if p.ticks && p.timer.Stop() {
 		p.ticks = false
 	}
 	p.run(everyRetry)
@@ -79,12 +78,15 @@ func (p *poll) stop() {
 
 // tick looks at the file once.
 func (p *poll) tick() {
+	p.mu.Lock()
+	p.ticks = false // retry may set the timer meanwhile
+	p.mu.Unlock()
 	events, written := p.limiter.glance(time.Now())
 	p.mu.Lock()
 	changed := events != p.events && p.waits
-	p.events, p.ticks, p.again = events, false, !written
+	p.events = events
 	switch {
-	case p.again:
+	case !written:
 		p.run(everyRetry)
 	case p.waits:
 		p.run(everyPoll)
