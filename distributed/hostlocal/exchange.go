@@ -119,11 +119,11 @@ func (x *exchange) once() (more bool) {
 	}
 	for try := range patience {
 		l.mu.Lock()
-		news, err := x.send(u)
+		j, err := x.send(u)
 		l.mu.Unlock()
 		switch {
 		case err == nil:
-			return x.apply(news)
+			return x.apply(&j)
 		case errors.Is(err, ErrClosed):
 			return false
 		case try > 0:
@@ -176,29 +176,23 @@ func (x *exchange) view() store.FleetState {
 // usualTrip is how long a decision takes at most, nearly always.
 const usualTrip = 100 * time.Microsecond
 
-// A news is the result of an exchange.
-type news struct {
-	journal journal
-	took    bool
-}
-
 // send writes what this process sends, and returns the messages in the file. The limiter's
 // lock is held.
-func (x *exchange) send(u *update) (n news, err error) {
+func (x *exchange) send(u *update) (j journal, err error) {
 	l := x.limiter
 	h, err := l.begin(throttle.InstantOf(time.Now()))
 	if err != nil {
-		return n, err
+		return j, err
 	}
-	if n.journal, err = l.readCold(); err != nil {
+	if j, err = l.readCold(); err != nil {
 		unlock(l.hot.file)
-		return n, err
+		return j, err
 	}
 	k := &l.st.learned
 	before := *k
-	n.took = k.take(h, &n.journal, u)
-	if n.journal.written {
-		err = l.writeCold(&n.journal)
+	took := k.take(h, &j, u)
+	if j.written {
+		err = l.cold.write(j.append(make([]byte, headSize)), 0)
 	}
 	l.unite(h)
 	l.dirty = true
@@ -209,16 +203,16 @@ func (x *exchange) send(u *update) (n news, err error) {
 		err = failed
 	}
 	if err != nil {
-		return n, err
+		return j, err
 	}
-	x.ordinal, x.landed, x.from = k.ordinal, k.landed, n.journal.from
-	x.entry = x.entry.Rest(n.took)
-	return n, nil
+	x.ordinal, x.landed, x.from = k.ordinal, k.landed, j.from
+	x.entry = x.entry.Rest(took)
+	return j, nil
 }
 
 // apply makes the learner apply the messages that it has not applied.
-func (x *exchange) apply(n news) (more bool) {
-	l, j := x.limiter, &n.journal
+func (x *exchange) apply(j *journal) (more bool) {
+	l := x.limiter
 	place := x.place // changed only by the goroutine that exchanges messages
 	switch {
 	case j.to() < place: // it was lost, and is sent again
@@ -259,11 +253,4 @@ func (l *limiter) readCold() (journal, error) {
 		return journal{}, err
 	}
 	return readJournal(value), nil
-}
-
-// writeCold writes the journal.
-func (l *limiter) writeCold(j *journal) error {
-	err := l.cold.write(j.append(make([]byte, headSize)), 0)
-	j.written = err != nil
-	return err
 }
