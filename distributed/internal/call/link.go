@@ -33,9 +33,18 @@ type Link struct {
 	logged  time.Time   // when that was
 	denied  atomic.Bool // a missing grant for the channel was logged
 	Guessed atomic.Bool // the guessed share of a lane was logged
-	clashed time.Time   // when another layout was logged last
 
-	overdue atomic.Int64 // when void permits were logged last, likewise
+	clashed seldom // the log of another layout
+	Overdue seldom // that of void permits
+}
+
+// A seldom is an event of a namespace that is logged once a minute at most.
+type seldom struct{ last atomic.Int64 }
+
+// Due reports whether the event may be logged once more.
+func (s *seldom) Due(now time.Time) bool {
+	last := s.last.Load()
+	return now.UnixNano()-last >= int64(time.Minute) && s.last.CompareAndSwap(last, now.UnixNano())
 }
 
 func newLink(h *Hub) *Link {
@@ -109,17 +118,7 @@ func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err err
 // compare compares the layout that another store of the namespace writes. If it differs, it logs
 // that, and publishes its own layout again so that the other logs it too.
 func (k *Link) compare(client redis.UniversalClient, other string) {
-	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.hub.Layout {
-		return
-	}
-	k.mu.Lock()
-	now := time.Now()
-	due := now.Sub(k.clashed) >= time.Minute
-	if due {
-		k.clashed = now
-	}
-	k.mu.Unlock()
-	if !due {
+	if _, err := strconv.ParseUint(other, 10, 16); err != nil || other == k.hub.Layout || !k.clashed.Due(time.Now()) {
 		return
 	}
 	k.log(slog.LevelWarn, "weir: a version of another layout uses this namespace: the two share nothing, and the vendor may see each limit twice",
@@ -167,13 +166,4 @@ func (k *Link) nodeOf(key string, before *node) *node {
 		return k.node(addr)
 	}
 	return before
-}
-
-// overdueSilence is the least time between two logs of void permits in a namespace.
-const overdueSilence = time.Minute
-
-// MayLog reports whether void permits may be logged once more.
-func (k *Link) MayLog(now time.Time) bool {
-	last := k.overdue.Load()
-	return now.UnixNano()-last >= int64(overdueSilence) && k.overdue.CompareAndSwap(last, now.UnixNano())
 }

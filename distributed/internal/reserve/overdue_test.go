@@ -46,7 +46,7 @@ func TestVoidPermitsAreReportedOnceAMinute(t *testing.T) {
 	var k call.Link
 	reported := 0
 	for i := range 600 {
-		if k.MayLog(time.Unix(1_767_225_600+int64(i), 0)) {
+		if k.Overdue.Due(time.Unix(1_767_225_600+int64(i), 0)) {
 			reported++
 		}
 	}

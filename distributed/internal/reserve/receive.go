@@ -43,7 +43,7 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 	for i, n := range l.flight.spent {
 		l.outage.spent[i] -= n
 	}
-	if l.takeHand(got, fresh, now) && l.Link.MayLog(read) {
+	if l.takeHand(got, fresh, now) && l.Link.Overdue.Due(read) {
 		events = append(events, store.EventPermitsVoid)
 	}
 	l.known.limits(got, req.State, &l.clock, now)
