@@ -32,9 +32,12 @@ type Node struct {
 // A Caller is what calls a node: for the permits of a lane, or for its slots. It has one
 // call in line or in progress at most. Its methods are called with no lock held.
 type Caller interface {
-	Call()                  // makes the call that waited in line
-	Probe()                 // calls a node that was lost, to see whether it is back
-	Restore() (debt Caller) // the node is back; debt: the caller whose call only reports, or nil
+	Call()  // makes the call that waited in line
+	Probe() // calls a node that was lost, to see whether it is back
+
+	// Restore notes that the node is back. It reports whether the caller will call only to report
+	// what was spent meanwhile. So many others will before it, one after another.
+	Restore(debts int) (owes bool)
 }
 
 // ErrStalled ends a call whose deadline fired late because this process stopped. It says nothing
@@ -198,34 +201,13 @@ func (n *Node) release() {
 		return
 	}
 	n.calling.Go(func() {
-		var debts []Caller
+		debts := 0
 		for c := range callers {
-			if debt := c.Restore(); debt != nil {
-				debts = append(debts, debt)
+			if c.Restore(debts) {
+				debts++
 			}
 		}
-		n.settle(debts)
 	})
-}
-
-// settle runs calls that only report something, one after another: no other call waits for more
-// than one of them.
-func (n *Node) settle(debts []Caller) {
-	if len(debts) > 0 {
-		n.Enter(debt{Caller: debts[0], rest: debts[1:], node: n})
-	}
-}
-
-// A debt is a call that only reports what was spent while the node was lost, and those that follow.
-type debt struct {
-	Caller
-	rest []Caller
-	node *Node
-}
-
-func (d debt) Call() {
-	d.Caller.Call()
-	d.node.settle(d.rest)
 }
 
 // Close ends the probes.

@@ -263,7 +263,7 @@ func (l *Limiter) start(groups []script.Group) bool {
 		return true
 	}
 	f := &l.flight
-	f.begin(l.encoded, groups)
+	f.lent, f.request.Limits, f.request.Groups = false, l.encoded, groups
 	if f.lends && !l.Closed && l.Node.Lend() {
 		l.Underway, f.lent = true, true
 		return true

@@ -23,11 +23,6 @@ type flight struct {
 	voided  int     // of the limiter when it left: if that has grown, what it brings is void
 }
 
-// begin makes a flight of requests under the limits in force.
-func (f *flight) begin(limits *script.EncodedLimits, groups []script.Group) {
-	f.lent, f.request.Limits, f.request.Groups = false, limits, groups
-}
-
 // ahead reports whether it asks for permits ahead of callers.
 func (f *flight) ahead() bool { return len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0 }
 

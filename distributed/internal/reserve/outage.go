@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/call"
-	"github.com/weirgo/weir/distributed/internal/conn"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -182,45 +181,30 @@ func (l *Limiter) Probe() {
 	}
 }
 
-// Restore ends the outage after the node has answered another lane, and returns the call that
-// reports what was spent meanwhile. A lane without callers is back at once. In the others
-// the policy holds until the lane's own call is answered.
-func (l *Limiter) Restore() (debt conn.Caller) {
+// leastDebt is the least time from the report of one restored lane to that of the next.
+const leastDebt = 100 * time.Microsecond
+
+// Restore ends the outage after the node has answered another lane. A lane without callers is back
+// at once. It reports what was spent meanwhile in its turn, a round trip after the lane before. In
+// the others the policy holds until the lane's own call is answered.
+func (l *Limiter) Restore(debts int) (owes bool) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if l.Closed || !l.Lost || l.Underway {
-		return nil
+		return false
 	}
 	if l.demand.waiting || l.hurries() || l.reports.urgent() {
 		l.start(nil)
-		return nil
+		return false
 	}
 	l.Recover()
-	if len(l.reports) == 0 && !l.outage.owes() {
-		return nil
+	if owes = len(l.reports) > 0 || l.outage.owes(); owes {
+		l.linger.Set(time.Duration(debts) * max(l.Trip.Usual(), leastDebt))
 	}
-	return debtor{l}
+	return owes
 }
 
 // owes reports whether something was spent that was not reported.
 func (o *outage) owes() bool {
 	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
-}
-
-// A debtor is a limiter whose call only reports what it spent while the node was lost, unless
-// another call has reported it meanwhile.
-type debtor struct{ *Limiter }
-
-// Call implements [conn.Caller].
-func (d debtor) Call() {
-	d.Mu.Lock()
-	owes := !d.Closed && !d.Lost && !d.Underway && (len(d.reports) > 0 || d.outage.owes())
-	if owes {
-		d.Underway = true
-		d.flight.begin(d.encoded, nil)
-	}
-	d.Mu.Unlock()
-	if owes {
-		d.Limiter.Call()
-	}
 }

@@ -113,7 +113,7 @@ const lingerFor = 20 * time.Millisecond
 func (l *Limiter) flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if (len(l.reports) > 0 || l.hurries()) && !l.Lost && !l.Closed {
+	if (len(l.reports) > 0 || l.outage.owes() || l.hurries()) && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }

@@ -70,11 +70,11 @@ func (f *Lane) Probe() {
 
 // Restore ends the loss after the node has answered another lane. A replica without callers in line
 // or in flight does not call the store.
-func (f *Lane) Restore() (debt conn.Caller) {
+func (f *Lane) Restore(int) (owes bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.Closed || !f.Lost || f.Underway {
-		return nil
+		return false
 	}
 	if f.flying+f.waiting > 0 {
 		f.begin()
@@ -82,7 +82,7 @@ func (f *Lane) Restore() (debt conn.Caller) {
 		f.Recover()
 		f.consider(time.Now())
 	}
-	return nil
+	return false
 }
 
 // receive applies the reply to a call sent at an instant.
