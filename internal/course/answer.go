@@ -91,6 +91,9 @@ func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, flown *fli
 		Departed: a.Departed, Landed: now, Ordinal: a.Seen.Ordinal(), Flying: a.Seen.Flying(), Granted: v.Ordinal(),
 		Waited: a.waited(0), Refused: a.Refused, Until: a.Until, Quotas: a.Quotas,
 	}
+	if a.Seen != 0 { // it is in flight until it has landed
+		f.Answered = v.Ordinal() - int64(v.Flying()) + 1
+	}
 	if call := c.flights.Find(a.ID); call != nil && call.Seen.Ordinal() > c.forgot {
 		flown = call
 		f.Ordinal, f.Flying, f.Departed = call.Seen.Ordinal(), call.Seen.Flying(), call.At

@@ -29,3 +29,31 @@ func TestFirstRefusalKnowsThePace(t *testing.T) {
 		}
 	}
 }
+
+// The learner knows when all calls in flight are answered, in whatever order: then what they report
+// is left for sure, and what earlier ones reported is no longer of interest.
+func TestLearnerKnowsThatAllAreAnswered(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	now, calls := dawn, 0.0
+	for range 10 {
+		for _, a := range r.burst(now) {
+			r.Landed(t.Context(), now, &a)
+			calls++
+		}
+	}
+	for _, end := range []float64{calls + 20, calls + 24} { // the vendor grants calls up to then: four permits are added
+		now = now.Add(time.Second)
+		var flying [3]course.Answer
+		for i := range flying {
+			flying[i], _ = r.depart(now)
+		}
+		for i := 2; i >= 0; i-- { // they arrive as they departed
+			a := flying[i]
+			a.Quotas = []learn.Quota{{Limit: 20, HasLimit: true, Remaining: end - float64(a.Seen.Ordinal()), HasRemaining: true}}
+			r.Landed(t.Context(), now.Add(time.Duration(10-i)*time.Millisecond), &a)
+		}
+		if s, _ := r.Learned(); s.Ceilings[0].C != end {
+			t.Errorf("calls up to %.0f are granted, want %.0f", s.Ceilings[0].C, end)
+		}
+	}
+}

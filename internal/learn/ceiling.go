@@ -13,6 +13,9 @@ import "github.com/weirgo/weir/throttle"
 //
 //	call 40 left when 36 were answered, "4 remaining": calls up to 41 are granted
 //
+// One of the answered calls arrived last, and the least reading or more was left then. So once n
+// calls are answered, as many more as the least reading are granted.
+//
 // So departures stay below C from the first reading on, whatever a reset means. If calls
 // arrive in the order in which they left, the quota lasts up to call V = r + i: the level
 // line. V stands still in a window, and rises with the rate of a bucket (see rise.go).
@@ -28,6 +31,8 @@ type Ceiling struct {
 	At       throttle.Instant // of C and V: the departure of the newest call with a reading
 	Last     Mark             // that call
 	Answered int64            // newest call that was answered, with a reading or without
+	Lowest   float64          // least reading since no call was in flight
+	Counted  int64            // calls up to then, and those with a reading since then
 	Call     float64          // permits that a call usually takes
 
 	Rising                // rise.go
@@ -78,7 +83,10 @@ func (s *State) read(f *Fact) {
 		if q := &f.Quotas[i]; q.sane() {
 			t := s.ceilingOf(q.Key())
 			t.Call = max(1, s.Cost)
-			if t.observe(s, f, q); s.Setting.Waits {
+			if t.observe(s, f, q) {
+				t.counted(f, q.Remaining)
+			}
+			if s.Setting.Waits {
 				t.await(f, q)
 			}
 		}
@@ -118,6 +126,7 @@ func (s *State) spare(first, count int64) {
 		if t.Key == 0 {
 			continue
 		}
+		t.Counted += count
 		n := float64(count)
 		t.C, t.From, t.Mid, t.Prev, t.Stood = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n), t.Stood.spared(first, n)
 		if first > t.Last.Ordinal {
@@ -127,15 +136,15 @@ func (s *State) spare(first, count int64) {
 	}
 }
 
-// observe takes a reading in.
-func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
+// observe takes a reading in. It returns false if the reading does not count yet.
+func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 	first := t.Last.Ordinal == 0 || q.HasLimit && q.Limit != t.Limit
 	if first {
 		if t.Last.Ordinal > 0 { // another limit
 			s.contradict()
 			t.Top = 0
 		}
-		*t = Ceiling{Key: t.Key, Limit: q.Limit, Call: t.Call, Top: t.Top} // departures that no store counted show how much can be left
+		*t = Ceiling{Key: t.Key, Limit: q.Limit, Lowest: q.Remaining, Counted: f.Ordinal - int64(max(1, f.Flying)), Call: t.Call, Top: t.Top} // departures that no store counted show how much can be left
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
@@ -144,7 +153,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	older := !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal)
 	if t.Odd++; !first && !older && t.Odd < oddly && t.odd(f, q) {
 		t.Answered = max(t.Answered, f.Ordinal)
-		return
+		return false
 	}
 	t.Odd = 0
 	t.top(q.Remaining)
@@ -154,12 +163,12 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 		if !t.fills() && f.Ordinal > t.Jump.Ordinal { // but a window has no more than any of its readings allows
 			t.V = max(t.C, min(t.V, q.Remaining+float64(f.Granted)))
 		}
-		return
+		return true
 	}
 	at := t.order(f)
 	if t.Flight {
 		t.At, t.Last = f.Departed, Mark{at, f.Departed}
-		return
+		return true
 	}
 	t.level(s, f, q.Remaining, float64(at), first)
 	if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
@@ -171,6 +180,20 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) {
 	t.At, t.Last = f.Departed, Mark{at, f.Departed}
 	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
+	}
+	return true
+}
+
+// counted raises C by the calls with a reading: one of them arrived last.
+func (t *Ceiling) counted(f *Fact, left float64) {
+	if !f.Refused {
+		t.Counted++
+	}
+	t.Lowest = min(t.Lowest, left)
+	t.C = max(t.C, float64(t.Counted)+t.Lowest)
+	t.V = max(t.V, t.C)
+	if f.Answered > 0 && f.Answered >= f.Granted { // later calls arrive after all of these
+		t.Counted, t.Lowest = f.Granted, t.Top
 	}
 }
 

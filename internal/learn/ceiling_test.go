@@ -60,6 +60,7 @@ func fly(rng *rand.Rand, calls int, burst, gain float64) []flown {
 				c.fact.Granted = all[k].fact.Ordinal
 			}
 		}
+		c.fact.Answered = int64(1 + landed(c.fact.Landed))
 		c.fact.Quotas = []Quota{{Limit: burst, HasLimit: true, Remaining: float64(int(c.left)), HasRemaining: true}}
 	}
 	slices.SortFunc(all, func(a, b flown) int { return int(a.fact.Landed - b.fact.Landed) })
@@ -67,7 +68,8 @@ func fly(rng *rand.Rand, calls int, burst, gain float64) []flown {
 }
 
 // In whatever order calls arrive and answers come, no more calls are said to be granted than a
-// window has permits, if nobody else spends; calls that were refused spent none.
+// window has permits, if nobody else spends; calls that were refused spent none. After all answers
+// it is just as many.
 func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -82,7 +84,38 @@ func TestCeilingIsNeverAboveAWindow(t *testing.T) {
 				t.Fatalf("seed %d: of %.0f permits, with %.0f refused, calls up to %.0f are said to be granted: %+v", seed, permits, refused, got, c)
 			}
 		}
+		if got := s.Ceilings[0].C; got != permits+refused {
+			t.Errorf("seed %d: after all answers calls up to %.0f are said to be granted, want %.0f", seed, got, permits+refused)
+		}
 	}
+}
+
+// Answers in any order show what is left once all of them are there, and before as much as is sure.
+// What was left long ago then no longer counts, and a call that failed may have been counted.
+func TestAllAnswersShowWhatIsLeft(t *testing.T) {
+	s := New(Setting{})
+	const before = 100 // calls without a reading
+	answer := func(ordinal, granted, answered int64, flying int, left, want float64) {
+		t.Helper()
+		f := Fact{
+			Departed: begun.Add(time.Duration(ordinal) * time.Second), Landed: begun.Add(time.Duration(granted)*time.Second + time.Duration(answered)*time.Millisecond),
+			Ordinal: before + ordinal, Granted: before + granted, Answered: before + answered, Flying: flying, Waited: true, Quotas: []Quota{minute(20, left)},
+		}
+		if s.Observe(&f, f.Landed); s.Ceilings[0].C != before+want {
+			t.Errorf("call %d reports %.0f left: calls up to %.0f are granted, want %.0f", ordinal, left, s.Ceilings[0].C-before, want)
+		}
+	}
+	answer(3, 4, 1, 3, 18, 19) // they arrive as 1, 3, 4, 2
+	answer(4, 4, 2, 4, 17, 19)
+	answer(1, 4, 3, 1, 19, 20)
+	answer(2, 4, 4, 2, 16, 20)
+	answer(7, 7, 5, 3, 17, 22) // four permits later they arrive as 5, 6, 7
+	answer(6, 7, 6, 2, 18, 23)
+	answer(5, 7, 7, 1, 19, 24)
+	s.Unread(before + 8) // it arrives last
+	answer(9, 9, 9, 2, 16, 24)
+	answer(11, 11, 10, 2, 18, 28) // five permits later
+	answer(10, 11, 11, 1, 19, 29)
 }
 
 // A newer answer that reports less than all calls in between can have spent says that others

@@ -12,7 +12,7 @@ type Fact struct {
 	Landed   throttle.Instant // when its answer came
 	Ordinal  int64            `json:",omitzero"` // number of the departure in the lane, from 1; in a fleet the store counts
 	Granted  int64            `json:"-"`         // the lane's latest ordinal when the fact is observed
-	Answered int64            `json:"-"`         // calls of the lane not in flight when the fact is observed; zero: unknown
+	Answered int64            `json:"-"`         // calls of the lane that are answered when the fact is observed, with this one; zero: unknown
 	Flying   int              // calls of the lane in flight when the call left, itself included
 	Waited   bool             `json:",omitzero"`  // a caller was in line when it left
 	Refused  bool             `json:",omitzero"`  // for lack of quota; false: served

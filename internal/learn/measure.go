@@ -30,6 +30,7 @@ const (
 	farAbove    = 1.5  // times: a reported time may be longer than what was overspent, so it bounds only a rate that was so much too high
 	mostFall    = 4    // times at once: a block, or a window that others used up, shows no rate. Random vendors that block
 	firstCalls  = 8    // by which a first count is rough: its burst is not known to a call
+	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way. Row "strangers half, bare, leave"
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
 	margin      = 1.05 // of a rate that was served for a part of a search
 	longAfter   = 4    // times as long as the first burst took: in less time than that, the burst is most of what is counted
@@ -106,7 +107,7 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 	if m.rough && r.U >= narrow && !m.asked && !r.windows() && r.X < shown {
 		most = min(most, margin*lo) // the burst is smaller, so the bucket was never full: it was served as fast as it fills
 	}
-	if !m.idle {
+	if r.Burst >= leastBurst && !m.idle {
 		hi = min(hi, most)
 	}
 	if r.windows() && r.X >= narrow { // earlier than that, it is what is thought of the windows that is wrong

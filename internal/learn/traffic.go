@@ -59,19 +59,30 @@ func idle(since time.Duration, rate float64) bool {
 	return rate > 0 && since.Seconds() > max(1, idleCalls/rate)
 }
 
-// pace returns the departures per second since the last but one mark, silences included; zero if
-// too few departed.
-func (t *Traffic) pace(f *Fact) float64 {
+// lately returns how many calls departed before f since the last but one mark, and in how many
+// seconds.
+func (t *Traffic) lately(f *Fact) (n, d float64) {
 	last := Mark{f.Ordinal, f.Departed}
 	if last.Ordinal < t.Pace[1].Ordinal {
 		last = t.Pace[1]
 	}
-	n, d := float64(last.Ordinal-t.Pace[0].Ordinal), last.At.Sub(t.Pace[0].At).Seconds()
-	if n < paceCalls || d <= 0 {
-		return 0
-	}
-	return n / d
+	return float64(last.Ordinal - t.Pace[0].Ordinal), last.At.Sub(t.Pace[0].At).Seconds()
 }
 
-// leaving returns the departures per second around f, by the calls in flight (Little's law).
-func (t *Traffic) leaving(f *Fact) float64 { return float64(f.Flying) / max(t.RTT, 1e-6) }
+// pace returns the departures per second, silences included; zero if too few departed.
+func (t *Traffic) pace(f *Fact) float64 {
+	if n, d := t.lately(f); n >= paceCalls && d > 0 {
+		return n / d
+	}
+	return 0
+}
+
+// leaving returns the departures per second before f. Many in flight at once show a burst (Little's
+// law).
+func (t *Traffic) leaving(f *Fact) float64 {
+	burst := float64(f.Flying) / max(t.RTT, 1e-6)
+	if n, d := t.lately(f); n >= 1 && d > 0 {
+		return max(n/d, burst)
+	}
+	return burst
+}

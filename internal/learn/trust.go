@@ -13,8 +13,9 @@ const (
 
 // Trust is the evidence against a ceiling.
 type Trust struct {
-	Match int // readings equal to the limit less the calls in flight, less four for each other reading
-	Odd   int // readings in a row above their window's possible rest
+	Match  int // readings equal to the limit less the calls in flight, less four for each other reading
+	Fewest int // calls in flight in those readings
+	Odd    int // readings in a row above their window's possible rest
 }
 
 // blames reports whether a ceiling explains the refusal of f: it has hardly anything left.
@@ -51,12 +52,15 @@ func (t *Ceiling) match(f *Fact, left float64) {
 	case off < -blur, off > blur && left > 0:
 		t.Match = max(min(t.Match, 0), t.Match-4)
 	default:
-		t.Match = min(t.Match+1, 2*mostDoubt)
+		if t.Match <= 0 {
+			t.Fewest = f.Flying
+		}
+		t.Match, t.Fewest = min(t.Match+1, 2*mostDoubt), min(t.Fewest, f.Flying)
 	}
 }
 
 // flying reports whether the limit bounds calls in flight. Such a limit reports no reset, because
 // the end of a call in flight is unknown, and more are left if fewer are in flight.
 func (t *Ceiling) flying() bool {
-	return t.Flight || t.Match >= 8 && t.Reset == 0
+	return t.Flight || t.Match >= 8 && t.Reset == 0 && 2*t.Fewest <= int(t.Limit)
 }
