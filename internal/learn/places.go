@@ -89,7 +89,7 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	switch {
 	case m == Trial && !f.alone() && !p.Proven && f.Flying < leastPlaces: // a rate: with so few in flight it is not exceeded
 	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual:
-		p.Ceil = max(1, float64(f.Flying-1))
+		p.Ceil = max(1, min(p.Ceil, float64(f.Flying-1)))
 		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
 		return Trial, false
 	case m == Trial && f.alone() && p.Proven: // others have all places
@@ -113,7 +113,7 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 // crowded reports whether, for the fourth time in a row, a paced call was refused that departed
 // with more calls in flight than usual. Then the vendor may count those.
 func (p *Places) crowded(f *Fact, now throttle.Instant) bool {
-	if f.Until > 0 || float64(f.Flying) <= p.Usual || now < p.Banned {
+	if f.Until > 0 || f.Flying <= 1 || float64(f.Flying) <= p.Usual || now < p.Banned {
 		p.Crowds = 0
 		return false
 	}

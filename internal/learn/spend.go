@@ -33,7 +33,7 @@ func (t *Ceiling) readers(s *State) float64 {
 	case t.Stands && !t.Whole && t.Period > inTime*s.RTT: // a log, whose calls come back one by one
 		return 1
 	case t.Stands && t.Period > 0:
-		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call)/float64(int(1)<<t.Turns)))
+		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)/float64(int(1)<<t.Turns)))
 	}
 	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
 }

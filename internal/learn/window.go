@@ -119,7 +119,7 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 		t.Jump = Mark{f.Ordinal, f.Departed}
 		return
 	}
-	t.Stands, t.Whole = true, left >= 0.9*t.size()-float64(f.Flying)
+	t.Stands, t.Whole = true, left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
 	t.lasted(f)
 	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
 }
@@ -132,7 +132,7 @@ func (t *Ceiling) lasted(f *Fact) {
 	}
 	if t.Reset > 0 {
 		switch late := t.Reset.Sub(f.Departed).Seconds(); {
-		case late > soonEnough*length && late > 1:
+		case late > soonEnough*length && !(t.Rough && late <= 1):
 			t.Ends = max(t.Ends-1, -refuted)
 		case t.Reset.Sub(t.Prev.At).Seconds() < length/4 && !t.rough():
 			t.Ends = min(t.Ends+1, 1)
