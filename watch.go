@@ -122,22 +122,11 @@ func (w *watch) arrivals(calls uint64, now throttle.Instant) (rate, usual float6
 // greatest share is used, and that share.
 func nearest(limits []throttle.LimitState) (limit string, used float64) {
 	for _, l := range limits {
-		if whole := mostSaved(l.Limit) / l.Limit.PerSecond(); l.Utilization > used && whole >= nearLeast.Seconds() {
+		if whole := float64(l.Limit.Capacity()) / l.Limit.PerSecond(); l.Utilization > used && whole >= nearLeast.Seconds() {
 			limit, used = l.Limit.Label(), l.Utilization
 		}
 	}
 	return limit, used
-}
-
-// mostSaved returns how many permits a limit has when it is whole: 8 of 90/m burst 8, and
-// all 90 of a window.
-func mostSaved(l throttle.Limit) float64 {
-	switch l.Algorithm {
-	case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA, throttle.AlgorithmLeakyBucket:
-		return float64(max(l.Burst, 1))
-	default:
-		return float64(l.Permits)
-	}
 }
 
 // differing returns the share of requests on which shadow limits decide otherwise than the

@@ -215,14 +215,22 @@ func (l Limit) saves() bool {
 
 // most returns the most permits that one request may ask for, of a limit that keeps nothing.
 func (l Limit) most() int {
+	if l.Algorithm == AlgorithmLeakyBucket {
+		return math.MaxInt
+	}
+	return l.Capacity()
+}
+
+// Capacity returns the most permits that can be spent at one instant: the burst of a bucket, all of
+// a window, and one of a leaky bucket.
+func (l Limit) Capacity() int {
 	switch {
 	case l.Algorithm == AlgorithmLeakyBucket:
-		return math.MaxInt
+		return 1
 	case l.saves():
 		return max(l.Burst, 1)
-	default:
-		return l.Permits
 	}
+	return l.Permits
 }
 
 // exceeded returns the error for a request of n permits, which is more than

@@ -76,7 +76,7 @@ func (s *Ledgers) Configure(limits []throttle.Limit) {
 		l = l.Enforced()
 		if unit := unitOf(l.Unit); unit != requests && s.learns {
 			if ledger := s.find(unit); ledger != nil {
-				ledger.limit, ledger.burst = i, int64(cmp.Or(l.Burst, l.Permits))
+				ledger.limit, ledger.burst = i, int64(l.Capacity())
 			}
 		}
 	}

@@ -21,10 +21,7 @@ func SettingOf(limits []throttle.Limit) learn.Setting {
 		if unitOf(limit.Unit) != requests || limit.Per > time.Minute || rate >= set.Configured {
 			continue
 		}
-		set.Configured, set.Burst = rate, float64(max(limit.Burst, 1))
-		if limit.Algorithm != throttle.AlgorithmTokenBucket && limit.Algorithm != throttle.AlgorithmGCRA && limit.Algorithm != throttle.AlgorithmLeakyBucket {
-			set.Burst = float64(limit.Permits)
-		}
+		set.Configured, set.Burst = rate, float64(limit.Capacity())
 	}
 	return set
 }

@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -33,8 +32,7 @@ func (l *Lane) dueToLog(cause waitCause) bool {
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
 		limit = limit.Enforced()
-		atHand := cmp.Or(limit.Burst, limit.Permits) // of a bucket, of a window
-		seconds := min(float64(waiting-atHand)/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
+		seconds := min(float64(waiting-limit.Capacity())/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
 	return longest

@@ -71,6 +71,18 @@ func TestLongLineIsLogged(t *testing.T) {
 	})
 }
 
+// A leaky bucket has no permits saved: each caller in line waits for one more interval.
+func TestLongLineOfALeakyBucketIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{throttle.LeakyBucket(10, time.Second)}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		r.Callers(t.Context(), 310).Wait()
+		wantLines(t, "a line of 31 s", &log, 1, "wait=30.1s reason=rate")
+	})
+}
+
 // Pauses are a cause of their own, and routes have lanes of their own.
 func TestLongPauseOfEachLaneIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
