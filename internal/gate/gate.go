@@ -269,6 +269,7 @@ func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *cou
 // Reconcile implements [throttle.Limiter]. A pause that is over by hand opens the gate. As
 // after every closing, one call goes first.
 func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
+	g.Limiter.Reconcile(now, f) // first: as long as it is paused, others close the gate again
 	if f.Resumed {
 		g.flights.Lock()
 		g.pause.closedTo = 0
@@ -276,7 +277,6 @@ func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 		g.flights.Unlock()
 		g.course.Resume(now)
 	}
-	g.Limiter.Reconcile(now, f)
 }
 
 // Tune implements [throttle.Limiter].

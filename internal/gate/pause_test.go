@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A closed gate rejects all calls until the pause ends. Then one call departs at a time: the next
@@ -40,4 +41,33 @@ func TestOneProbeGoesAtATime(t *testing.T) {
 			t.Errorf("%d entries, shut: %v", n, l.pause.shut.Load())
 		}
 	})
+}
+
+// A beset limiter is looked at by others just before it takes in what a vendor answered.
+type beset struct {
+	throttle.Limiter
+	look func()
+}
+
+func (l *beset) Reconcile(now throttle.Instant, f throttle.Fact) {
+	l.look()
+	l.Limiter.Reconcile(now, f)
+}
+
+// A pause that is over by hand is over for those, too, who look while it ends.
+func TestOneWhoLooksDoesNotProlongAPause(t *testing.T) {
+	g := gateOf(t, time.Minute)
+	limiter := &beset{Limiter: g.Limiter, look: func() {}}
+	g.Limiter = limiter
+	g.CloseTo(dawn.Add(time.Hour))
+	g.Reconcile(dawn, throttle.Fact{Until: dawn.Add(time.Hour)})
+	limiter.look = func() {
+		if left := g.ClosedFor(dawn); left != time.Hour {
+			t.Errorf("closed for %v before the pause ended, want 1h", left)
+		}
+	}
+	g.Reconcile(dawn, throttle.Fact{Resumed: true})
+	if left := g.ClosedFor(dawn); left != 0 {
+		t.Errorf("closed for %v after the pause ended, want 0", left)
+	}
 }
