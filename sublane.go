@@ -157,7 +157,7 @@ func (c *call) bucketPart(name string) string {
 }
 
 // openSublane enters a sub-lane, made on first use unless the kind is Existing, and returns it. It
-// returns nil if there is none, or are too many.
+// returns nil if there is no such sub-lane, or no room for one.
 func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 	l := c.t.lanes.Sublane(c.lane, part, kind)
 	switch {

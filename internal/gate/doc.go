@@ -22,6 +22,6 @@
 // Only a pause is certain. [Gate.Forecast], on which callers are rejected, takes from the other
 // vetoes only the reason of a wait, without an instant.
 //
-// The answers go the other way. [Gate.Refused] and [Gate.Landed] pass them to the course, and take
-// the call off the table. A landed call may let others depart: then waiting callers are woken.
+// Answers go the other way. [Gate.Landed] passes them to the course, and takes the call off the
+// table. That may let others depart: then waiting callers are woken.
 package gate

@@ -270,12 +270,14 @@ func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *cou
 // after every closing, one call goes first.
 func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 	g.Limiter.Reconcile(now, f) // first: as long as it is paused, others close the gate again
-	if f.Resumed {
+	switch {
+	case f.Resumed:
 		g.flights.Lock()
-		g.pause.closedTo = 0
-		g.ledgers.Forget()
+		g.open()
 		g.flights.Unlock()
 		g.course.Resume(now)
+	case g.pause.shut.Load():
+		g.Update(now)
 	}
 }
 

@@ -33,6 +33,7 @@ type pause struct {
 	shut     atomic.Bool   // the gate is closed, or waits for a good answer
 	closedTo throttle.Instant
 	closing  uint64 // times that it closed: calls that departed since are its probes
+	limited  bool   // the limiter was paused when it was last asked
 }
 
 // long reports whether an instant at which the limiter is to be asked again may be the
@@ -98,19 +99,28 @@ func (g *Gate) CloseTo(until throttle.Instant) {
 }
 
 // update applies the limiter's pause, perhaps from another process. It closes the gate if the
-// limiter is paused for longer than callers wait, and reports whether it is. The caller holds the
-// lock.
+// limiter is paused for longer than callers wait, and reports whether it is. It opens a
+// closed gate if the limiter was paused and is no longer. The caller holds the lock.
 func (g *Gate) update(now throttle.Instant) (closed bool) {
 	s := g.Limiter.State(now)
 	g.store.Store(s.Store)
-	if s.Paused <= g.pause.longest {
-		return false
+	if closed = s.Paused > g.pause.longest; closed {
+		g.pause.close(now.Add(s.Paused))
+	} else if g.pause.limited && s.Paused == 0 && g.pause.closedTo > now {
+		g.open()
 	}
-	g.pause.close(now.Add(s.Paused))
-	return true
+	g.pause.limited = s.Paused > 0
+	return closed
 }
 
-// Update applies the limiter's pause, perhaps from another process.
+// open ends the time for which all calls are rejected, and for which reported quotas hold them. The
+// caller holds the lock.
+func (g *Gate) open() {
+	g.pause.closedTo = 0
+	g.ledgers.Forget()
+}
+
+// Update applies the limiter's pause, or its end, perhaps from another process.
 func (g *Gate) Update(now throttle.Instant) {
 	g.flights.Lock()
 	defer g.flights.Unlock()

@@ -181,7 +181,8 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 }
 
 // Sublane returns the sub-lane of a part of a lane, with the request counted in. It makes one of
-// the kind on first use, except for [Existing]. It returns nil if there is none or are too many.
+// the kind on first use, except for [Existing]. It returns nil if there is no such sub-lane, or no
+// room for one.
 func (s *Lanes) Sublane(of *Lane, part string, kind Kind) *Lane {
 	if l := s.sublanes.find(sublaneName(of, part)); l == nil && kind == Existing || l != nil && l.enter() {
 		return l
