@@ -46,8 +46,11 @@ func (l *Limiter) Deliver(message string) {
 		l.voided++
 		l.discard(l.hand.all())
 	}
-	if remaining == 0 && !l.pausing() {
-		l.resume(now)
+	if remaining == 0 {
+		l.known.ended = max(l.known.ended, epoch)
+		if !l.pausing() {
+			l.resume(now)
+		}
 	}
 	l.Mu.Unlock()
 	l.WakeQueue()

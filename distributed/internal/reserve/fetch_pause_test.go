@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,29 @@ func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
 		took, more := time.Since(resumed), server.Calls()-calls
 		if t.Logf("the first departed %v after the pause had ended, with %d calls", took, more); took > askOfPauses+time.Second || more > 5 {
 			t.Errorf("the first departed %v after the pause had ended, with %d calls, want %v at most", took, more, askOfPauses)
+		}
+	})
+}
+
+// A reply that was on its way when a message told that the pause is over does not bring the pause
+// back.
+func TestAnOldReplyBringsNoPauseBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, 10*time.Millisecond)
+		l := open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1))
+		queue := shaping.NewQueue(l)
+		if err := queue.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		queue.Pause(10 * time.Minute)
+		time.Sleep(2 * askOfPauses)
+		if f := l.Forecast(queue.Now(), throttle.Request{N: 1}); f.Reason != throttle.ReasonPause { // and asks whether it holds
+			t.Fatalf("forecast in the pause = %+v, want reason pause", f)
+		}
+		l.Deliver(fmt.Sprint(l.known.seen.Epoch+1, " 0"))
+		time.Sleep(time.Second)
+		if left := l.State(queue.Now()).Paused; left != 0 {
+			t.Errorf("paused for %v after a reply that is older than the end, want 0", left)
 		}
 	})
 }
