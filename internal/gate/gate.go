@@ -143,6 +143,7 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, er
 // held asks the vetoes, under the lock. It returns the turn that they allow, or until when one
 // holds it.
 func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, until throttle.Instant, err error) {
+	g.recheck(now)
 	t = flight.Turn{Request: r, Now: now}
 	// A call is charged no earlier than all vetoes allowed it: credit for a late timer excludes
 	// time in which something else held the call. A permit that is dated earlier by the whole
@@ -210,6 +211,7 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	}
 	g.flights.Lock()
 	defer g.flights.Unlock()
+	g.recheck(now)
 	for _, v := range g.vetoes {
 		held, _ := v.Ask(flight.Turn{Request: r, Now: now, Forecast: true})
 		switch {

@@ -120,6 +120,14 @@ func (g *Gate) open() {
 	g.ledgers.Forget()
 }
 
+// recheck opens a closed gate if the limiter is no longer paused: nobody says so for a limiter that
+// must be asked. The caller holds the lock.
+func (g *Gate) recheck(now throttle.Instant) {
+	if now < g.pause.closedTo {
+		g.update(now)
+	}
+}
+
 // Update applies the limiter's pause, or its end, perhaps from another process.
 func (g *Gate) Update(now throttle.Instant) {
 	g.flights.Lock()

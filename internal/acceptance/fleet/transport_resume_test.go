@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/distributed/hostlocal"
 	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
 	"github.com/weirgo/weir/throttle"
@@ -76,5 +77,31 @@ func TestResumeOpensTheFleet(t *testing.T) {
 			_ = replicas[2].Get(t.Context(), "a")
 			get(200, time.Second)
 		})
+	}
+}
+
+// The same of the processes of one host, which share files.
+func TestResumeOpensTheHost(t *testing.T) {
+	dir := t.TempDir()
+	var rigs [2]*harness.Rig
+	for i := range rigs {
+		store := &hostlocal.Store{Dir: dir}
+		rigs[i] = harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Store: store, Limits: harness.Every(time.Millisecond)})
+		rigs[i].Want("GET", rigs[i].Get(t.Context(), "a"), 200)
+	}
+	key := rigs[0].Transport.Snapshot()[0].Key
+	if err := rigs[0].Transport.Pause(key, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range rigs {
+		if got := r.Get(t.Context(), "a"); !errors.Is(got.Err, weir.ErrPaused) {
+			t.Errorf("process %d: GET in the pause = %d, %v, want ErrPaused", i, got.Status, got.Err)
+		}
+	}
+	if err := rigs[1].Transport.Resume(key); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rigs {
+		r.Want("GET after the pause", r.Get(t.Context(), "a"), 200)
 	}
 }
