@@ -33,6 +33,30 @@ func TestFleetSharesOneLimit(t *testing.T) {
 	})
 }
 
+// Permits that are further apart than replies are trusted go to all replicas in turn.
+func TestFleetSharesASlowLimitEvenly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 3, &testserver.Vendor{}, harness.Every(10*time.Second)...)
+		began := f.Replicas[0].Now()
+		all := f.Callers(t.Context(), 8)
+		f.WantAll(all)
+		if span := f.Replicas[0].Now() - began; span > 235*time.Second {
+			t.Errorf("24 calls took %v, want little more than 230s", span)
+		}
+		for i, c := range all {
+			half := 0
+			for _, got := range c.Answers {
+				if got.At-began < 115*time.Second {
+					half++
+				}
+			}
+			if half < 3 || half > 5 {
+				t.Errorf("replica %d had %d of the first 12 calls, want a third", i, half)
+			}
+		}
+	})
+}
+
 // A refusal seen by one replica pauses all within two round trips.
 func TestRefusalPausesFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
