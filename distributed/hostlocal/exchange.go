@@ -229,11 +229,8 @@ func (x *exchange) apply(j *journal) (more bool) {
 	x.place = max(x.place, place)
 	closed := l.closed
 	l.mu.Unlock()
-	l.poll.mu.Lock()
-	wake := l.poll.wake
-	l.poll.mu.Unlock()
-	if wake != nil && !closed {
-		wake()
+	if !closed {
+		l.poll.call()
 	}
 	return more && !closed
 }

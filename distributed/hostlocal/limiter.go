@@ -55,7 +55,7 @@ var _ store.Limiter = (*limiter)(nil)
 
 // newLimiter returns the limiter of resolved limits, before its file is open.
 func newLimiter(s *Store, path string, limits []throttle.Limit) *limiter {
-	l := &limiter{store: s, path: path, id: rand.Uint64() >> 1, limits: limits, claim: claimOf(limits), clock: readWall}
+	l := &limiter{store: s, path: path, id: rand.Uint64() >> 1, limits: limits, claim: claimOf(limits), clock: readWall, st: state{events: rand.Uint64()}}
 	if s.clock != nil {
 		l.clock = s.clock
 	}
@@ -219,13 +219,6 @@ func (l *limiter) flush(now throttle.Instant) bool {
 	return true
 }
 
-// ahead returns by how much the lane's clock is ahead of the queue's clock now.
-func (l *limiter) ahead(now throttle.Instant) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.clock(now).Add(l.st.ahead).Sub(now)
-}
-
 // Refund implements [throttle.Limiter].
 func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Request) {
 	l.later(now, func(h throttle.Instant) {
@@ -254,7 +247,9 @@ func (l *limiter) Reconcile(now throttle.Instant, f throttle.Fact) {
 	if f == (throttle.Fact{}) {
 		return
 	}
-	f.Until = f.Until.Add(l.ahead(now))
+	l.mu.Lock()
+	f.Until = f.Until.Add(l.look(now).Sub(now))
+	l.mu.Unlock()
 	l.later(now, func(h throttle.Instant) { l.set.Reconcile(h, f) })
 }
 
@@ -315,7 +310,10 @@ func (l *limiter) look(now throttle.Instant) throttle.Instant {
 	if l.hot.file != nil && !l.closed && len(l.pending) == 0 {
 		_ = l.peek() // otherwise, what was read last
 	}
-	h := max(l.clock(now).Add(l.st.ahead), l.st.wrote-throttle.Instant(stepped))
+	h := l.clock(now).Add(l.st.ahead)
+	if l.st.wrote.Sub(h) > stepped { // begin will move the lane's clock
+		h = l.st.wrote
+	}
 	l.off = h.Sub(now)
 	return h
 }

@@ -91,9 +91,18 @@ func (p *poll) tick() {
 	case p.waits:
 		p.run(everyPoll)
 	}
+	p.mu.Unlock()
+	if changed {
+		p.call()
+	}
+}
+
+// call wakes the callers in line.
+func (p *poll) call() {
+	p.mu.Lock()
 	wake := p.wake
 	p.mu.Unlock()
-	if changed && wake != nil {
+	if wake != nil {
 		wake()
 	}
 }
@@ -113,7 +122,7 @@ func (l *limiter) glance(wall time.Time) (events uint64, written bool) {
 	if l.hot.file == nil {
 		return l.st.events, true
 	}
-	if l.clock(now).Add(l.st.ahead).Sub(l.st.seen(l.id)) > refresh {
+	if since := l.clock(now).Add(l.st.ahead).Sub(l.st.seen(l.id)); since > refresh || since < -stepped {
 		_ = l.flush(now)
 	}
 	heads, _, err := l.hot.heads()

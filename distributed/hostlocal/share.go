@@ -3,6 +3,7 @@ package hostlocal
 import (
 	"encoding"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
@@ -44,7 +45,7 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		return 0, err
 	}
 	if strayed != "" {
-		l.dirty = true
+		l.dirty, l.st.events = true, rand.Uint64() // others may know another file
 		l.stray(strayed)
 	}
 	h = l.clock(now).Add(l.st.ahead)
@@ -198,5 +199,6 @@ func (l *limiter) unite(h throttle.Instant) {
 	l.union, l.dirty = unionOf(&l.st, l.limits), true
 	if !slices.Equal(old, l.union.limits) {
 		_ = l.set.Tune(h, l.union.limits...) // they were resolved
+		l.st.events++
 	}
 }
