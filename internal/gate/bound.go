@@ -80,7 +80,7 @@ func (b *bound) mostFor(urgent bool) int {
 }
 
 // room returns for how many of n calls there is room, if urgent of them are urgent. The error means
-// no room until the store is back.
+// no room until the store is back, or that it is closed.
 func (b *bound) room(n, urgent int) (int, error) {
 	if most := b.mostFor(urgent > 0); most > 0 {
 		n = min(n, max(0, most-int(b.open.Load())))

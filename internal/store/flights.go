@@ -15,8 +15,8 @@ type FlightStore interface {
 // those of other processes. Their methods never sleep and do no I/O. They are safe
 // for concurrent use.
 type Flights interface {
-	// Room returns how many more calls may depart now. The error means that the store is lost and
-	// no call may depart until it is back.
+	// Room returns how many more calls may depart now. The error means that no call may depart until
+	// a lost store is back, or that the store is closed.
 	Room() (n int, err error)
 
 	// Board counts one more call in flight, and reports whether it may depart.

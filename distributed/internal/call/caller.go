@@ -224,7 +224,7 @@ func (c *Caller) AskLater(self Lane) {
 
 // Leave closes the caller. A call in progress goes on.
 func (c *Caller) Leave(self Lane) {
-	c.Closed, c.Wake = true, nil
+	c.Closed = true
 	c.Node.Forget(self)
 	c.probe.Stop()
 }

@@ -40,6 +40,7 @@ type Part interface {
 	Close() error
 	Deliver(message string) // published for the lane by a replica or the script
 	Watcher() *watched
+	WakeQueue()
 }
 
 // NewHub returns a hub over a client of Redis, without lanes.
@@ -93,6 +94,9 @@ func (h *Hub) Close() {
 	h.Mu.Unlock()
 	for _, p := range open {
 		_ = p.Close() // it returns no error
+	}
+	for _, p := range open {
+		p.WakeQueue() // callers in line are refused
 	}
 	h.calling.Wait()
 }

@@ -95,7 +95,10 @@ func (f *Lane) Room() (n int, err error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	allowed := f.allowed(time.Now())
-	if allowed == 0 && f.Lost && !f.Closed {
+	switch {
+	case f.Closed:
+		return 0, fmt.Errorf("distributed: calls in flight of lane %q: %w", f.Lane, call.ErrClosed)
+	case allowed == 0 && f.Lost:
 		return 0, fmt.Errorf("distributed: calls in flight of lane %q: %w: %s", f.Lane, call.ErrUnavailable, f.Cause)
 	}
 	return max(0, allowed-f.flying), nil

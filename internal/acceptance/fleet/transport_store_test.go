@@ -166,3 +166,26 @@ func TestSetLimitsReachesFleet(t *testing.T) {
 		}
 	})
 }
+
+// A closed store rejects the callers in line, whatever they wait for.
+func TestAClosedStoreRejectsCallersInLine(t *testing.T) {
+	for name, shared := range map[string]int{"a permit": 0, "the end of a call": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := harness.NewFleet(t, 1, &testserver.Vendor{}, throttle.TokenBucket(1, time.Hour, 1+shared))
+				r := f.Replicas[0]
+				r.Transport.InFlight.Shared = shared
+				defer r.Open(t.Context(), "first").Body.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+				defer cancel()
+				all := r.Callers(ctx, 1)
+				time.Sleep(2 * time.Second)
+				closed := time.Now()
+				_ = f.Stores[0].Close()
+				if got := all.Wait()[0]; !errors.Is(got.Err, distributed.ErrClosed) || time.Since(closed) > time.Second {
+					t.Errorf("GET in line = %d, %v after %v, want ErrClosed at once", got.Status, got.Err, time.Since(closed))
+				}
+			})
+		})
+	}
+}
