@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "53488bceb897592b95c7de9d8ced177b77d592b0c33c20e7ca1b7de767515554"
+const scriptSum = "2bc5021ef5ebffdb4cfb33f7a65ff95b1e80923218c642029ed395cc273a2424"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

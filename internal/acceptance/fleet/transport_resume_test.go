@@ -80,6 +80,33 @@ func TestResumeOpensTheFleet(t *testing.T) {
 	}
 }
 
+// The pause ends in all processes also if Redis has lost it.
+func TestResumeOpensTheFleetAfterAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 2, &testserver.Vendor{}, throttle.TokenBucket(100, time.Second, 1))
+		get := func(i int) harness.Answer { return f.Replicas[i].Get(t.Context(), "a") }
+		_, _ = get(0), get(1)
+		key := f.Replicas[0].Transport.Snapshot()[0].Key
+		if err := f.Replicas[0].Transport.Pause(key, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		f.Redis.Forget()
+		for i := range f.Replicas {
+			if got := get(i); !errors.Is(got.Err, weir.ErrPaused) {
+				t.Errorf("replica %d: GET in the pause = %d, %v, want ErrPaused", i, got.Status, got.Err)
+			}
+		}
+		if err := f.Replicas[0].Transport.Resume(key); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for i, r := range f.Replicas {
+			r.Want("GET after the pause", get(i), 200)
+		}
+	})
+}
+
 // The same of the processes of one host, which share files.
 func TestResumeOpensTheHost(t *testing.T) {
 	dir := t.TempDir()

@@ -44,17 +44,16 @@ local function pause(till)
 end
 
 -- resume ends the current pause, as if it were due to end now. A message says so to the
--- replicas that wait for its end.
+-- replicas that wait for its end, perhaps of a pause that was lost here.
 local function resume()
   local by = lane.paused - now
-  if by <= 0 then return end
   for _, rule in ipairs(rules) do
-    if rule.burst then
+    if by > 0 and rule.burst then
       rule:resume(by)
       rule:pause(now)
     end
   end
-  lane.paused, lane.epoch, lane.dirty = now, lane.epoch + 1, true
+  lane.paused, lane.epoch, lane.dirty = min(lane.paused, now), lane.epoch + 1, true
   lane.message = ("%s %.0f 0"):format(ARGV[12], lane.epoch)
 end
 
