@@ -69,3 +69,26 @@ func TestAnOldReplyBringsNoPauseBack(t *testing.T) {
 		}
 	})
 }
+
+// A caller with little time is not rejected for a pause that has just ended, at no replica.
+func TestTheEndOfAPauseRejectsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		var queues [2]*shaping.Queue
+		for i := range queues {
+			queues[i] = shaping.NewQueue(open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1)))
+			if err := queues[i].Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		queues[0].Pause(10 * time.Minute)
+		time.Sleep(100 * time.Millisecond)
+		queues[0].Reconcile(throttle.Fact{Resumed: true})
+		time.Sleep(10 * time.Millisecond)
+		for i, q := range queues {
+			if err := q.WaitTurn(t.Context(), &shaping.Turn{N: 1, MaxWait: time.Second}); err != nil {
+				t.Errorf("replica %d rejects a caller after the pause: %v", i, err)
+			}
+		}
+	})
+}

@@ -342,6 +342,7 @@ func (l *Limiter) pause(until throttle.Instant) {
 // resume ends the current pause here.
 func (l *Limiter) resume(now throttle.Instant) {
 	l.paused, l.demand.again = min(l.paused, now), 0
+	clear(l.known.next) // they were dated after the pause
 }
 
 // pausing reports whether a pause holds here that Redis does not know yet.
