@@ -164,9 +164,13 @@ func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClie
 	lanes, err := distributed.Lanes(bounded, rdb, s.namespace)
 	cancel()
 	i := slices.IndexFunc(lanes, func(l distributed.Lane) bool { return l.Key == ch.key })
+	if i < 0 { // it may be quoted, as printed
+		i = slices.IndexFunc(lanes, func(l distributed.Lane) bool { return readableKey(l.Key) == ch.key })
+	}
 	if i < 0 {
 		return cmp.Or(err, fmt.Errorf("no lane %q in namespace %q", ch.key, s.namespace))
 	}
+	ch.key = lanes[i].Key
 	if err := printLanes(c, lanes[i:i+1]); err != nil {
 		return err
 	}
@@ -186,12 +190,23 @@ func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClie
 // send changes the lane as a replica that comes and leaves at once.
 func (s settings) send(rdb redis.UniversalClient, ch change) error {
 	store := distributed.New(rdb, s.namespace)
-	store.Logger = slog.New(slog.DiscardHandler) // errors are seen afterwards
+	store.Logger = slog.New(slog.DiscardHandler) // errors are returned
 	store.FirstDeadline, store.Deadline, store.MaxDeadline = s.timeout, s.timeout, s.timeout
 	defer store.Close() //nolint:errcheck // it returns none
 	transport := &weir.Transport{Store: store, Logger: store.Logger}
 	defer transport.Close()
-	return ch.do(transport, ch.key)
+	if err := ch.do(transport, ch.key); err != nil {
+		return err
+	}
+	for end := time.Now().Add(s.timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		switch state := transport.Snapshot()[0].Store; {
+		case state.Failures > 0:
+			return fmt.Errorf("%s %q: it may not have been done: Redis fails: %s", ch.verb, ch.key, state.Cause)
+		case state.Calls > 0:
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %q: it may not have been done: Redis does not answer", ch.verb, ch.key)
 }
 
 // await waits until Redis has the change.

@@ -17,6 +17,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -104,6 +105,32 @@ func TestOperatorEndsAPause(t *testing.T) {
 				t.Errorf("%s -yes = %d, %s%s, want 0 and no question", verb, code, out, errs)
 			}
 		})
+	}
+}
+
+// An operator names a lane by its key as it is printed, and is told what Redis did not allow.
+func TestOperatorWithoutGrants(t *testing.T) {
+	server := redistest.Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
+	store := distributed.New(rdb, "company")
+	defer store.Close()
+	limiter, err := store.Limiter(`a "b"`, throttle.TokenBucket(100, time.Second, 10))
+	if err == nil {
+		err = shaping.NewQueue(limiter).Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"redis", "-addr", server.Addr(), "-namespace", "company", "-yes", "forget", `"a \"b\""`}
+	if code, out, errs := runs(t, "", args...); code != 0 || !strings.Contains(out, "done") {
+		t.Errorf("forget = %d, %s%s, want that it is done", code, out, errs)
+	}
+	if _, err := server.Do("ACL", "SETUSER", "default", "-evalsha", "-eval"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := runs(t, "", args...); code != 1 || !strings.Contains(errs, "it may not have been done: Redis fails: noperm") {
+		t.Errorf("forget without grants = %d, %s%s, want 1 and the cause", code, out, errs)
 	}
 }
 
