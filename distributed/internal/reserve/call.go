@@ -120,6 +120,7 @@ func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Op
 	if keys = l.keys; l.reports.has(script.ReportTune) {
 		keys = boxed(req.Keys(l.Key))
 	}
+	l.known.ended = 0 // its reply is newer
 	f.reports, f.spent, f.voided = l.reports, append(f.spent[:0], l.outage.spent...), l.voided
 	l.reports = nil
 	switch {

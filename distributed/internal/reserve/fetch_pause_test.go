@@ -62,6 +62,7 @@ func TestAnOldReplyBringsNoPauseBack(t *testing.T) {
 		if f := l.Forecast(queue.Now(), throttle.Request{N: 1}); f.Reason != throttle.ReasonPause { // and asks whether it holds
 			t.Fatalf("forecast in the pause = %+v, want reason pause", f)
 		}
+		time.Sleep(6 * time.Millisecond) // the call has reached Redis
 		l.Deliver(fmt.Sprint(l.known.seen.Epoch+1, " 0"))
 		time.Sleep(time.Second)
 		if left := l.State(queue.Now()).Paused; left != 0 {
@@ -89,6 +90,29 @@ func TestTheEndOfAPauseRejectsNobody(t *testing.T) {
 			if err := q.WaitTurn(t.Context(), &shaping.Turn{N: 1, MaxWait: time.Second}); err != nil {
 				t.Errorf("replica %d rejects a caller after the pause: %v", i, err)
 			}
+		}
+	})
+}
+
+// A forged message that a pause is over hides no later pause.
+func TestAForgedEndHidesNoPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		var limiters [2]*Limiter
+		var queues [2]*shaping.Queue
+		for i := range queues {
+			limiters[i] = open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1))
+			queues[i] = shaping.NewQueue(limiters[i])
+			if err := queues[i].Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limiters[1].Deliver("9000000000000000000 0")
+		time.Sleep(time.Second)
+		queues[0].Pause(10 * time.Minute)
+		time.Sleep(2 * time.Second)
+		if left := queues[1].State().Paused; left < 9*time.Minute {
+			t.Errorf("paused for %v after a forged message, want the rest of ten minutes", left)
 		}
 	})
 }

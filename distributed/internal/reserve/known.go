@@ -15,7 +15,7 @@ const stateEvery = time.Second
 type known struct {
 	seen     script.Echo      // how far it has seen the lane's state
 	begun    throttle.Instant // when that generation was seen first
-	ended    int64            // epoch of the last message that a pause was ended by hand; zero: this generation had none
+	ended    int64            // epoch of a message, received during the call in progress, that a pause was ended by hand; zero: none was
 	alive    int              // replicas that Redis returned last; zero: it has not answered
 	most     int              // the largest count of replicas since mostAt, which holds for sinkAfter
 	mostAt   time.Time
@@ -47,7 +47,7 @@ func (k *known) counted(got *script.Reply) (changed bool) {
 func (k *known) enter(seen script.Echo, c *call.Clock) {
 	switch {
 	case seen.Generation != k.seen.Generation:
-		k.begun, k.ended = c.Now(), 0
+		k.begun = c.Now()
 	case seen.Epoch < k.seen.Epoch:
 		return
 	}
