@@ -116,3 +116,23 @@ func TestAForgedEndHidesNoPause(t *testing.T) {
 		}
 	})
 }
+
+// A pause reaches a replica whose calls need no permits.
+func TestAPauseReachesALaneWithoutLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		var queues [2]*shaping.Queue
+		for i := range queues {
+			queues[i] = shaping.NewQueue(open(t, newHub(t, server.Client(t))))
+			if err := queues[i].Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		queues[0].Pause(10 * time.Minute)
+		time.Sleep(2 * time.Second)
+		if left := queues[1].State().Paused; left < 9*time.Minute {
+			t.Errorf("the other replica is paused for %v, want the rest of ten minutes", left)
+		}
+	})
+}

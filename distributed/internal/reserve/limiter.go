@@ -106,6 +106,9 @@ func (l *Limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 		return throttle.Grant{At: throttle.Never}, nil
 	}
 	if free(c) {
+		if len(l.limits) == 0 && l.learning == nil && !l.Lost && now.Sub(l.known.at) >= askOfPauses {
+			l.start(nil) // no permit is asked for with which a pause would become known
+		}
 		return throttle.Grant{At: now}, nil
 	}
 	l.expire(now)
