@@ -283,6 +283,9 @@ func (l *limiter) Tolerance() time.Duration {
 func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return throttle.Forecast{At: throttle.Never}
+	}
 	h := l.look(now)
 	asks := l.union.request(r, l.limits)
 	if l.union.learned {

@@ -156,7 +156,9 @@ func (s *Store) Close() error {
 	var errs []error
 	for l := range open {
 		errs = append(errs, l.end(deadline))
-		l.poll.call() // those in line are refused
+	}
+	for l := range open {
+		l.poll.call() // callers in line are refused
 	}
 	return errors.Join(errs...)
 }

@@ -3,12 +3,14 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/distributed/hostlocal"
 	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/testserver"
@@ -188,4 +190,22 @@ func TestAClosedStoreRejectsCallersInLine(t *testing.T) {
 			})
 		})
 	}
+}
+
+// So does a closed store of files, also callers of several lanes.
+func TestAClosedStoreOfFilesRejectsCallersInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hostlocal.Store{Dir: t.TempDir() + "/weir"}
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Store: store, Limits: harness.Every(time.Hour), Keys: func(*http.Request) []string { return []string{"customer", "account"} },
+		})
+		r.Spend()
+		all := r.Callers(t.Context(), 1)
+		time.Sleep(2 * time.Second)
+		closed := time.Now()
+		_ = store.Close()
+		if got := all.Wait()[0]; !errors.Is(got.Err, hostlocal.ErrClosed) || time.Since(closed) > time.Second {
+			t.Errorf("GET in line = %d, %v after %v, want ErrClosed at once", got.Status, got.Err, time.Since(closed))
+		}
+	})
 }
