@@ -134,6 +134,7 @@
 // one layout share one quota, so a rolling deploy sends no more than one version alone. They share what they have
 // learned, too: it is stored as JSON, and a version that does not know a field ignores it. If it changes the limits,
 // the stricter ones are enforced until no replica has claimed the others for some seconds.
+// A limit whose name others lack binds only the replicas that claim it.
 //
 // Versions of two layouts share nothing. While both run, the vendor may see each limit
 // twice, and each process logs that once a minute, with both layouts. Versions before
