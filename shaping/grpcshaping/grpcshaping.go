@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirgo/weir/shaping"
+	"github.com/weirgo/weir/throttle"
 )
 
 // MaxPause is the longest pause that a server's RetryInfo causes: one wrong answer cannot stop
@@ -96,7 +97,7 @@ func refusedFor(err error) time.Duration {
 // An Error says why a call was not sent. It unwraps to the queue's error, such as a
 // [*shaping.Error], and has the status code that gRPC would give it:
 // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED for a full line or a cost that is never
-// granted, UNAVAILABLE for a closed queue, CANCELED.
+// granted, CANCELED, and UNAVAILABLE for a closed queue or a store that refuses.
 type Error struct {
 	Err error
 }
@@ -111,14 +112,14 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // GRPCStatus returns the error as gRPC has it.
 func (e *Error) GRPCStatus() *status.Status {
-	code := codes.ResourceExhausted
+	code := codes.Unavailable
 	switch {
 	case errors.Is(e.Err, context.DeadlineExceeded):
 		code = codes.DeadlineExceeded
 	case errors.Is(e.Err, context.Canceled):
 		code = codes.Canceled
-	case errors.Is(e.Err, shaping.ErrClosed):
-		code = codes.Unavailable
+	case errors.Is(e.Err, shaping.ErrQueueFull), errors.Is(e.Err, throttle.ErrExceedsBurst):
+		code = codes.ResourceExhausted
 	}
 	return status.New(code, e.Error())
 }

@@ -186,4 +186,9 @@ func TestRejectedCallHasAStatus(t *testing.T) {
 	if err := check(t.Context()); status.Code(err) != codes.Unavailable || !errors.Is(err, shaping.ErrClosed) {
 		t.Errorf("Check of a closed queue = %v with code %v, want Unavailable", err, status.Code(err))
 	}
+	lost := errors.New("store is lost")
+	client = dial(t, new(server), shaping.NewQueue(throttle.LimiterFunc(func(throttle.Instant, throttle.Request) (throttle.Instant, error) { return 0, lost })))
+	if err := check(t.Context()); status.Code(err) != codes.Unavailable || !errors.Is(err, lost) {
+		t.Errorf("Check without a store = %v with code %v, want Unavailable", err, status.Code(err))
+	}
 }
