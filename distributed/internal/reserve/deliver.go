@@ -39,7 +39,7 @@ func (l *Limiter) Deliver(message string) {
 	}
 	now := l.clock.Now()
 	// The epoch itself comes with the reply to the next call.
-	if until := now.Add(min(remaining, unconfirmed)); until > l.paused {
+	if until := now.Add(min(remaining, unconfirmed)); until > l.paused && !l.resuming() {
 		l.pause(until)
 		l.outage.pause(now, until)
 	} else {

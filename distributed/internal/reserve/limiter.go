@@ -348,6 +348,10 @@ func (l *Limiter) resume(now throttle.Instant) {
 	clear(l.known.next) // they were dated after the pause
 }
 
+// resuming reports whether the end of a pause is still to be sent: replies and messages that come
+// meanwhile are older.
+func (l *Limiter) resuming() bool { return l.reports.has(script.ReportResume) }
+
 // pausing reports whether a pause holds here that Redis does not know yet.
 func (l *Limiter) pausing() bool {
 	return l.reports.has(script.ReportPause) || l.flight.reports.has(script.ReportPause)

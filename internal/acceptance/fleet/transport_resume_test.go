@@ -132,3 +132,33 @@ func TestResumeOpensTheHost(t *testing.T) {
 		r.Want("GET after the pause", r.Get(t.Context(), "a"), 200)
 	}
 }
+
+// A reply that is on its way when the operator ends the pause does not bring it back, nor hide a
+// pause that follows.
+func TestResumeHoldsAgainstOlderReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := harness.NewFleet(t, 2, &testserver.Vendor{}, throttle.TokenBucket(100, time.Second, 1))
+		for _, r := range f.Replicas {
+			r.Want("GET", r.Get(t.Context(), "a"), 200)
+		}
+		time.Sleep(time.Second)
+		one := f.Replicas[0].Transport
+		key := one.Snapshot()[0].Key
+		do := func(err error, then time.Duration) {
+			if time.Sleep(then); err != nil {
+				t.Error(err)
+			}
+		}
+		do(one.Pause(key, time.Hour), harness.RoundTrip/2)
+		do(one.Resume(key), harness.RoundTrip)
+		if paused := one.Snapshot()[0].Paused; paused != 0 {
+			t.Errorf("a reply from before Resume pauses the lane for %v", paused)
+		}
+		do(one.Pause(key, 10*time.Minute), time.Second)
+		for i, r := range f.Replicas {
+			if got := r.Get(t.Context(), "a"); !errors.Is(got.Err, weir.ErrPaused) {
+				t.Errorf("replica %d: GET in the second pause = %d, %v, want ErrPaused", i, got.Status, got.Err)
+			}
+		}
+	})
+}
