@@ -268,6 +268,7 @@ func (s *Lanes) Close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	s.Drain()
 	close(s.done)
 	s.groups.close()
 	var errs []error

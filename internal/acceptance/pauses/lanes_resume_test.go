@@ -115,6 +115,21 @@ func TestResumeOfKeyBeyondMaxLanesOpensThatKeyAlone(t *testing.T) {
 	})
 }
 
+// Also for a lane that there is.
+func TestOperatorIsToldOfTheClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{})
+		r.Want("GET", r.Get(t.Context(), "a"), 200)
+		key, transport := r.Keys()[0], r.Transport
+		transport.Close()
+		for i, err := range []error{transport.Resume(key), transport.Pause(key, time.Second), transport.Forget(key)} {
+			if !errors.Is(err, shaping.ErrClosed) {
+				t.Errorf("%d: after Close = %v, want ErrClosed", i, err)
+			}
+		}
+	})
+}
+
 func TestResumeSaysWhyThereIsNoLane(t *testing.T) {
 	transport := &weir.Transport{Limits: []throttle.Limit{{Permits: -1}}}
 	if err := transport.Resume("a"); err == nil {
