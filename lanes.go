@@ -93,9 +93,10 @@ func (t *Transport) maxLanes() int { return cmp.Or(max(t.MaxLanes, 0), DefaultMa
 
 // Resume opens the lane of a key, for an operator who knows that the server's pause is over. The
 // pauses of the lane, of its routes and of its credentials end at once, even those longer than
-// MaxPause. They end, too, in the other processes that share the lane's limits, if the Store can
-// reach those. If the lane was closed, one call departs first, and the others follow its good
-// answer. A lane without a pause is unchanged.
+// MaxPause. The lane's own pause ends, too, in the other processes that share its limits, if the
+// Store can reach those. A route or credential that was refused there stays paused there. If the
+// lane was closed, one call departs first, and the others follow its good answer. A lane without a
+// pause is unchanged.
 //
 // The key "" is also that of the lane that keys beyond MaxLanes share. The error is for limits that
 // do not validate, or shaping.ErrClosed. Resume is safe for concurrent use.
@@ -106,13 +107,16 @@ func (t *Transport) Resume(key string) error {
 // Pause pauses the lane of a key for d, as a refusal that asks for that time does: its requests
 // wait, or are rejected with [ErrPaused] if d is longer than MaxPause. Other processes that share
 // the lane's limits pause too. Requests in flight are not touched. A pause that ends later stays.
-// It is an hour at most. The error is for a d that is not positive, or as that of Resume. Pause is
-// safe for concurrent use.
+// It is an hour at most.
+//
+// If keys beyond MaxLanes share the lane, the key's own requests pause, in this process alone. The
+// key "" is as for Resume. The error is for a d that is not positive, or as that of Resume. Pause
+// is safe for concurrent use.
 func (t *Transport) Pause(key string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("weir: pausing lane %q for %v: want a positive time", key, d)
 	}
-	return t.relieve("pausing", key, func(_ *lane.Lanes, l *lane.Lane, _ string) { l.Pause(d) })
+	return t.relieve("pausing", key, func(s *lane.Lanes, l *lane.Lane, _ string) { s.Pause(l, key, d) })
 }
 
 // relieve calls do for the lane of a key. The error says for what.

@@ -39,10 +39,6 @@ func (l *Lane) read(now throttle.Instant, a *Answer) (asked time.Duration) {
 	return l.ledgers.Read(now, a)
 }
 
-// Pause pauses the lane for d, as a refusal that asks for that time does. An
-// hour is the longest.
-func (l *Lane) Pause(d time.Duration) { l.pause(l.Now(), d, 0) }
-
 // pause applies a pause that was asked for, longer by guard; zero: none was. It passes a new one on
 // to the observer. It closes the lane if callers do not wait through the pause, and reports whether
 // it closed it anew.

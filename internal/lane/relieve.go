@@ -2,6 +2,7 @@ package lane
 
 import (
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -14,6 +15,18 @@ func (s *Lanes) Resume(l *Lane, key string) { s.relieve(l, key, (*Lane).resume) 
 // Forget makes the lane of a key, and its sub-lanes, forget what they have
 // learned. It ends their pauses as Resume does.
 func (s *Lanes) Forget(l *Lane, key string) { s.relieve(l, key, (*Lane).forget) }
+
+// Pause pauses the lane of a key for d. If many keys share the lane, it pauses that key alone, as
+// a refusal does; for the key "", all of them.
+func (s *Lanes) Pause(l *Lane, key string, d time.Duration) {
+	if l.Shared && key != "" {
+		if own := s.Sublane(l, PartOfKey(key), Paused); own != nil {
+			defer own.Leave(nil)
+			l = own
+		}
+	}
+	l.pause(l.Now(), d, 0)
+}
 
 // relieve calls do for the lane and its sub-lanes: in the shared lane for the key's own
 // alone. For the key "", it does so for all of them, and in the shared lane too.

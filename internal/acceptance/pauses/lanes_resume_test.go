@@ -115,6 +115,43 @@ func TestResumeOfKeyBeyondMaxLanesOpensThatKeyAlone(t *testing.T) {
 	})
 }
 
+// A pause by hand of one of many keys that share a lane delays no other, as a refusal does.
+func TestPauseOfKeyBeyondMaxLanesPausesThatKeyAlone(t *testing.T) {
+	for _, d := range []time.Duration{time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{MaxLanes: 1})
+			pauses := func(what string, want bool, key string) {
+				t.Helper()
+				if f, _ := r.Transport.Forecast(harness.GetOf(key)); (f.Wait > 0) != want {
+					t.Errorf("%s of %v: %q waits for %v", what, d, key, f.Wait)
+				}
+			}
+			do := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			for _, host := range []string{"first", "a", "b"} {
+				r.Want(host, r.To(host), 200)
+			}
+			do(r.Transport.Pause("a", d))
+			pauses("Pause(a)", true, "a")
+			pauses("Pause(a)", false, "b")
+			r.Want("b in a's pause", r.To("b"), 200)
+			do(r.Transport.Resume("b"))
+			pauses("Resume(b)", true, "a")
+			do(r.Transport.Resume("a"))
+			pauses("Resume(a)", false, "a")
+			r.Want("a after its pause", r.To("a"), 200)
+			do(r.Transport.Pause("", d))
+			pauses(`Pause("")`, true, "b")
+			do(r.Transport.Resume(""))
+			r.Want(`b after Resume("")`, r.To("b"), 200)
+		})
+	}
+}
+
 // Also for a lane that there is.
 func TestOperatorIsToldOfTheClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
