@@ -227,8 +227,13 @@ func (x *exchange) apply(j *journal) (more bool) {
 	more = place > x.place || j.to() < place || len(x.entry.Data) > 0
 	x.wanted = j.to() < place
 	x.place = max(x.place, place)
-	closed := l.closed
+	closed, held := l.closed, l.holds()
 	l.mu.Unlock()
+	if held {
+		l.poll.mu.Lock()
+		l.poll.run(everyHold)
+		l.poll.mu.Unlock()
+	}
 	if !closed {
 		l.poll.call()
 	}

@@ -25,6 +25,7 @@ type poll struct {
 const (
 	everyPoll  = 50 * time.Millisecond
 	everyRetry = time.Millisecond
+	everyHold  = 500 * time.Millisecond // while what was learned holds all callers
 )
 
 // Notify implements [throttle.Remote].
@@ -82,6 +83,9 @@ func (p *poll) tick() {
 	p.ticks = false // retry may set the timer meanwhile
 	p.mu.Unlock()
 	events, written := p.limiter.glance(time.Now())
+	p.limiter.mu.Lock()
+	held := p.limiter.holds()
+	p.limiter.mu.Unlock()
 	p.mu.Lock()
 	changed := events != p.events && p.waits
 	p.events = events
@@ -90,6 +94,8 @@ func (p *poll) tick() {
 		p.run(everyRetry)
 	case p.waits:
 		p.run(everyPoll)
+	case held:
+		p.run(everyHold)
 	}
 	p.mu.Unlock()
 	if changed {
@@ -105,6 +111,13 @@ func (p *poll) call() {
 	if wake != nil {
 		wake()
 	}
+}
+
+// holds reports whether what was learned holds all callers. Their queue asks for no permits then,
+// but another process may end the hold. The limiter's lock is held.
+func (l *limiter) holds() bool {
+	k := &l.st.learned
+	return k.counted == 1 && throttle.Instant(k.hold) > l.clock(throttle.InstantOf(time.Now())).Add(l.st.ahead)
 }
 
 // glance returns how many events the file has, and whether nothing is pending any more.
@@ -129,5 +142,10 @@ func (l *limiter) glance(wall time.Time) (events uint64, written bool) {
 	if err != nil {
 		return l.st.events, true
 	}
-	return heads[newest(heads)].events, true
+	if events = heads[newest(heads)].events; events != l.st.events {
+		_ = l.peek()
+	}
+	// What was learned here may hold all callers, and no decision would find later messages.
+	l.learner.behind(l.st.learned.to)
+	return events, true
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,4 +162,37 @@ func TestResumeHoldsAgainstOlderReplies(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Also of a pause that the vendor asked for, from which all processes have learned, and for calls
+// that wait through it.
+func TestResumeEndsALearnedHoldOfTheHost(t *testing.T) {
+	for name, end := range map[string]func(*weir.Transport, string) error{"Resume": (*weir.Transport).Resume, "Forget": (*weir.Transport).Forget} {
+		for _, asked := range []string{"60", "600"} {
+			synctest.Test(t, func(t *testing.T) {
+				dir, vendor := t.TempDir(), &testserver.Vendor{Faults: []testserver.Fault{harness.Refuse(3, 3, asked)}}
+				var rigs [2]*harness.Rig
+				for i := range rigs {
+					rigs[i] = harness.PipeRig(t, vendor, &weir.Transport{Store: &hostlocal.Store{Dir: dir}, Key: func(*http.Request) string { return "a" }})
+					rigs[i].Want("GET", rigs[i].Get(t.Context(), "a"), 200)
+				}
+				refused := rigs[0].Start("refused")
+				time.Sleep(5 * time.Second)
+				began := time.Now()
+				if err := end(rigs[1].Transport, "a"); err != nil {
+					t.Error(err)
+				}
+				if asked == "60" {
+					rigs[0].Want("GET in line", <-refused, 200)
+				}
+				time.Sleep(time.Second)
+				for _, r := range rigs {
+					r.Want("GET after the pause", r.Get(t.Context(), "a"), 200)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("%s of a pause of %ss: traffic is back after %v", name, asked, took)
+				}
+			})
+		}
+	}
 }
