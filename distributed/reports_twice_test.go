@@ -1,11 +1,7 @@
 package distributed_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"log/slog"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,16 +12,6 @@ import (
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/throttle"
 )
-
-// A deaf connection makes no subscriptions: its store receives no messages.
-type deaf struct{ net.Conn }
-
-func (d deaf) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("subscribe")) {
-		return 0, errors.New("deaf")
-	}
-	return d.Conn.Write(p)
-}
 
 // A taker is a process whose fetches the test controls.
 type taker struct {
@@ -83,17 +69,9 @@ func TestAPauseAndItsHolderGiveAPermitBackOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			limit := throttle.TokenBucket(6, time.Minute, 1) // one in 10 s
 			server := redispipe.Start(t, time.Millisecond)
-			options := *server.Client(t).Options()
-			dial := options.Dialer
-			options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				c, err := dial(ctx, network, addr)
-				return deaf{c}, err
-			}
-			apart := redis.NewClient(&options)
-			t.Cleanup(func() { _ = apart.Close() })
 			began := time.Now()
 			till := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
-			a, other := newTaker(t, apart, limit), newTaker(t, server.Client(t), limit)
+			a, other := newTaker(t, server.DeafClient(t), limit), newTaker(t, server.Client(t), limit)
 			if !a.departs() {
 				t.Fatal("the first permit was not granted")
 			}

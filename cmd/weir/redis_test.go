@@ -108,7 +108,7 @@ func TestOperatorEndsAPause(t *testing.T) {
 	}
 }
 
-// An operator names a lane by its key as it is printed, and is told what Redis did not allow.
+// An operator names a lane by its key as it is printed. The error names what Redis did not allow.
 func TestOperatorWithoutGrants(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})

@@ -43,21 +43,21 @@ func TestOneProbeGoesAtATime(t *testing.T) {
 	})
 }
 
-// A beset limiter is looked at by others just before it takes in what a vendor answered.
-type beset struct {
+// A watched limiter lets a test look at its gate just before each Reconcile.
+type watched struct {
 	throttle.Limiter
 	look func()
 }
 
-func (l *beset) Reconcile(now throttle.Instant, f throttle.Fact) {
+func (l *watched) Reconcile(now throttle.Instant, f throttle.Fact) {
 	l.look()
 	l.Limiter.Reconcile(now, f)
 }
 
-// A pause that is over by hand is over for those, too, who look while it ends.
-func TestOneWhoLooksDoesNotProlongAPause(t *testing.T) {
+// A call that looks at the gate while a pause is ended by hand does not close it again.
+func TestALookDoesNotProlongAPause(t *testing.T) {
 	g := gateOf(t, time.Minute)
-	limiter := &beset{Limiter: g.Limiter, look: func() {}}
+	limiter := &watched{Limiter: g.Limiter, look: func() {}}
 	g.Limiter = limiter
 	g.CloseTo(dawn.Add(time.Hour))
 	g.Reconcile(dawn, throttle.Fact{Until: dawn.Add(time.Hour)})

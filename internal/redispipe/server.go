@@ -1,7 +1,9 @@
 package redispipe
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -67,6 +69,29 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// DeafClient returns a client whose subscriptions fail, so that its store receives no messages.
+func (s *Server) DeafClient(t testing.TB) *redis.Client {
+	t.Helper()
+	options := *s.Client(t).Options()
+	options.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		c, err := s.dial()
+		return deaf{c}, err
+	}
+	client := redis.NewClient(&options)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// A deaf connection makes no subscriptions.
+type deaf struct{ net.Conn }
+
+func (d deaf) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("subscribe")) {
+		return 0, errors.New("deaf")
+	}
+	return d.Conn.Write(p)
 }
 
 // Break applies a fault to all commands from now on.

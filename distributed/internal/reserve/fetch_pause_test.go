@@ -11,20 +11,25 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
+// pairOf returns two replicas of a lane, from each of which one call has departed, and their server.
+func pairOf(t *testing.T, limits ...throttle.Limit) (limiters [2]*Limiter, queues [2]*shaping.Queue, server *redispipe.Server) {
+	t.Helper()
+	server = redispipe.Start(t, time.Millisecond)
+	for i := range queues {
+		limiters[i] = open(t, newHub(t, server.Client(t)), limits...)
+		queues[i] = shaping.NewQueue(limiters[i])
+		if err := queues[i].Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return limiters, queues, server
+}
+
 // A replica whose callers have no time for a pause, so that none of them stands in line,
 // learns all the same that an operator has ended it, though the news was lost.
 func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := redispipe.Start(t, time.Millisecond)
-		var limiters [2]*Limiter
-		var queues [2]*shaping.Queue
-		for i := range queues {
-			limiters[i] = open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1))
-			queues[i] = shaping.NewQueue(limiters[i])
-			if err := queues[i].Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		limiters, queues, server := pairOf(t, throttle.TokenBucket(100, time.Second, 1))
 		queues[0].Pause(10 * time.Minute)
 		time.Sleep(2 * time.Second)
 		limiters[1].Link.Stop()
@@ -47,8 +52,7 @@ func TestWhoRejectsAllAsksWhetherThePauseHolds(t *testing.T) {
 	})
 }
 
-// A reply that was on its way when a message told that the pause is over does not bring the pause
-// back.
+// A reply that is older than the message of a pause's end does not bring the pause back.
 func TestAnOldReplyBringsNoPauseBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, 10*time.Millisecond)
@@ -71,17 +75,10 @@ func TestAnOldReplyBringsNoPauseBack(t *testing.T) {
 	})
 }
 
-// A caller with little time is not rejected for a pause that has just ended, at no replica.
+// No replica rejects a caller with little time for a pause that has just ended.
 func TestTheEndOfAPauseRejectsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := redispipe.Start(t, time.Millisecond)
-		var queues [2]*shaping.Queue
-		for i := range queues {
-			queues[i] = shaping.NewQueue(open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1)))
-			if err := queues[i].Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		_, queues, _ := pairOf(t, throttle.TokenBucket(100, time.Second, 1))
 		queues[0].Pause(10 * time.Minute)
 		time.Sleep(100 * time.Millisecond)
 		queues[0].Reconcile(throttle.Fact{Resumed: true})
@@ -97,16 +94,7 @@ func TestTheEndOfAPauseRejectsNobody(t *testing.T) {
 // A forged message that a pause is over hides no later pause.
 func TestAForgedEndHidesNoPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := redispipe.Start(t, time.Millisecond)
-		var limiters [2]*Limiter
-		var queues [2]*shaping.Queue
-		for i := range queues {
-			limiters[i] = open(t, newHub(t, server.Client(t)), throttle.TokenBucket(100, time.Second, 1))
-			queues[i] = shaping.NewQueue(limiters[i])
-			if err := queues[i].Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		limiters, queues, _ := pairOf(t, throttle.TokenBucket(100, time.Second, 1))
 		limiters[1].Deliver("9000000000000000000 0")
 		time.Sleep(time.Second)
 		queues[0].Pause(10 * time.Minute)
@@ -120,14 +108,7 @@ func TestAForgedEndHidesNoPause(t *testing.T) {
 // A pause reaches a replica whose calls need no permits.
 func TestAPauseReachesALaneWithoutLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := redispipe.Start(t, time.Millisecond)
-		var queues [2]*shaping.Queue
-		for i := range queues {
-			queues[i] = shaping.NewQueue(open(t, newHub(t, server.Client(t))))
-			if err := queues[i].Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		_, queues, _ := pairOf(t)
 		time.Sleep(time.Second)
 		queues[0].Pause(10 * time.Minute)
 		time.Sleep(2 * time.Second)

@@ -1,17 +1,13 @@
 package fleet_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/distributed/hostlocal"
@@ -20,28 +16,11 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A deaf connection makes no subscriptions: its store receives no messages.
-type deaf struct{ net.Conn }
-
-func (d deaf) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("subscribe")) {
-		return 0, errors.New("deaf")
-	}
-	return d.Conn.Write(p)
-}
-
 // deafRig returns a replica that receives no messages of the fleet.
 func deafRig(t *testing.T, f *harness.Fleet, vendor *testserver.Vendor, limits ...throttle.Limit) *harness.Rig {
-	options := *f.Redis.Client(t).Options()
-	dial := options.Dialer
-	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		return deaf{c}, err
-	}
-	client := redis.NewClient(&options)
-	store := distributed.New(client, "vendor")
+	store := distributed.New(f.Redis.DeafClient(t), "vendor")
 	store.Logger = slog.New(slog.DiscardHandler)
-	t.Cleanup(func() { _, _ = store.Close(), client.Close() })
+	t.Cleanup(func() { _ = store.Close() })
 	return harness.PipeRig(t, vendor, &weir.Transport{Store: store, Limits: limits})
 }
 
