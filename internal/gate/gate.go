@@ -271,13 +271,15 @@ func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *cou
 // Reconcile implements [throttle.Limiter]. A pause that is over by hand opens the gate. As
 // after every closing, one call goes first.
 func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
-	g.Limiter.Reconcile(now, f) // first: as long as it is paused, others close the gate again
+	if f.Resumed {
+		g.course.Resume(now) // first: other processes look for it once the limiter has published the end
+	}
+	g.Limiter.Reconcile(now, f)
 	switch {
-	case f.Resumed:
+	case f.Resumed: // not before: as long as the limiter is paused, others close the gate again
 		g.flights.Lock()
 		g.open()
 		g.flights.Unlock()
-		g.course.Resume(now)
 	case g.pause.shut.Load():
 		g.Update(now)
 	}

@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -69,5 +72,25 @@ func TestALookDoesNotProlongAPause(t *testing.T) {
 	g.Reconcile(dawn, throttle.Fact{Resumed: true})
 	if left := g.ClosedFor(dawn); left != 0 {
 		t.Errorf("closed for %v after the pause ended, want 0", left)
+	}
+}
+
+// A herald is a replicator that counts calls to the store.
+type herald struct{ calls int }
+
+func (*herald) Replicate(store.Learner) {}
+func (h *herald) Flush()                { h.calls++ }
+
+// Other processes ask what was learned as soon as the limiter publishes that a pause is over. So
+// the course sends that to the store before.
+func TestTheEndOfAPauseIsSentBeforeItIsPublished(t *testing.T) {
+	news := new(herald)
+	learns := course.NewCourse(learn.Setting{}, nil)
+	learns.Share(news, true)
+	sent := -1
+	limiter := &watched{Limiter: gateOf(t, time.Minute).Limiter, look: func() { sent = news.calls }}
+	NewGate(limiter, learns, nil, time.Minute).Reconcile(dawn, throttle.Fact{Resumed: true})
+	if sent != 1 {
+		t.Errorf("the course had called the store %d times when the limiter published the end, want once", sent)
 	}
 }

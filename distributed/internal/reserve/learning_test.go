@@ -163,6 +163,19 @@ func TestReplicasApplyTheSame(t *testing.T) {
 	}
 }
 
+// What a replica has learned while its last call was on its way is sent although it closes.
+func TestAClosedReplicaSendsWhatItLearned(t *testing.T) {
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
+	a.send("first")
+	eventually(t, "it leaves", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.unsent.Data == nil })
+	a.send("last")
+	if err := a.limiter.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both arrive", func() bool { b.limiter.Flush(); return strings.Join(b.applied(), "") == "firstlast" })
+}
+
 // A replica that knows of no other counts as one: what it sees in flight stands for no
 // other's calls.
 func TestAReplicaIsAloneUntilItKnowsOfOthers(t *testing.T) {

@@ -406,8 +406,6 @@ func (l *Limiter) Close() error {
 	return nil
 }
 
-// settleAccounts begins a call for what a closed limiter still has to report, and reports
+// settleAccounts begins a call for what a closed limiter still has to send, and reports
 // whether there is one.
-func (l *Limiter) settleAccounts() bool {
-	return (len(l.reports) > 0 || l.outage.owes()) && !l.Lost && l.start(nil)
-}
+func (l *Limiter) settleAccounts() bool { return l.owes() && !l.Lost && l.start(nil) }

@@ -113,10 +113,13 @@ const lingerFor = 20 * time.Millisecond
 func (l *Limiter) flush() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if (len(l.reports) > 0 || l.outage.owes() || l.hurries()) && !l.Lost && !l.Closed {
+	if l.owes() && !l.Lost && !l.Closed {
 		l.start(nil)
 	}
 }
+
+// owes reports whether there are reports or messages to send.
+func (l *Limiter) owes() bool { return len(l.reports) > 0 || l.outage.owes() || l.hurries() }
 
 // credit reports permits that were not used, if that can still matter. A bucket takes back
 // permits that are no older than the tolerance, a window those that count in it. For a slow
