@@ -191,9 +191,10 @@ func (f *fleet) near(fact *learn.Fact) bool {
 	return ok && !f.unbound && left <= float64(f.reserve+2*int(f.every)*f.view.Replicas)
 }
 
-// sends reports whether a served call is sent to the others.
+// sends reports whether a served call is sent to the others. While readings bind, a call without one
+// matters, too: the vendor is taken not to have counted it.
 func (f *fleet) sends(fact *learn.Fact) bool {
-	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced {
+	if !fact.Waited && len(fact.Quotas) == 0 && !f.paced && f.unbound {
 		return fact.Ordinal%sample == 0
 	}
 	return fact.Ordinal%f.every == 0 // below a learned rate, calls without a wait show low demand

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,6 +208,32 @@ func TestAClosedStoreOfFilesRejectsCallersInLine(t *testing.T) {
 		_ = store.Close()
 		if got := all.Wait()[0]; !errors.Is(got.Err, hostlocal.ErrClosed) || time.Since(closed) > time.Second {
 			t.Errorf("GET in line = %d, %v after %v, want ErrClosed at once", got.Status, got.Err, time.Since(closed))
+		}
+	})
+}
+
+// A vendor that ceases to report what is left does not hold the processes of a host: a call
+// without a reading counts as one that the vendor has not charged. One call in eight would tell
+// them too little.
+func TestAVendorThatCeasesToReportHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers atomic.Int64
+		vendor := &testserver.Vendor{Service: 100 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if n := answers.Add(1); n <= 2 { // 0 and 1 of 100 left, for most of an hour
+				h := w.Header()
+				h.Set("X-RateLimit-Limit", "100")
+				h.Set("X-RateLimit-Remaining", strconv.FormatInt(n-1, 10))
+				h.Set("X-RateLimit-Reset", "3000")
+			}
+		})}
+		r := harness.PipeRig(t, vendor, &weir.Transport{Store: &hostlocal.Store{Dir: t.TempDir()}})
+		for range 40 {
+			began := time.Now()
+			r.Want("GET", r.Get(t.Context(), "a"), 200)
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("call %d took %v, want 10 s at most", answers.Load(), took)
+			}
+			time.Sleep(500 * time.Millisecond)
 		}
 	})
 }
