@@ -30,18 +30,17 @@ type exchange struct {
 	again atomic.Bool // messages are to be exchanged once more
 }
 
-// Replicate implements [store.Replicator].
+// Replicate implements [store.Replicator]. All lanes wait for it: not long if the file is locked.
 func (l *limiter) Replicate(learner store.Learner) {
 	l.mu.Lock()
 	l.learner.learner = learner
 	l.mu.Unlock()
 	x := &l.learner
 	x.mu.Lock()
-	more := x.once() // a new process receives what the others have learned before its first call
-	x.mu.Unlock()
-	if more {
+	if x.once(atFirst) { // a new process receives what the others have learned before its first call
 		x.again.Store(true)
 	}
+	x.mu.Unlock()
 	go x.run()
 }
 
@@ -80,7 +79,7 @@ func (x *exchange) start() {
 func (x *exchange) run() {
 	for x.again.Load() && x.mu.TryLock() {
 		for x.again.Swap(false) {
-			if x.once() {
+			if x.once(patience) {
 				x.again.Store(true)
 			}
 		}
@@ -95,7 +94,7 @@ func (x *exchange) last(deadline time.Time) {
 	go func() {
 		defer close(ended)
 		x.mu.Lock()
-		for x.once() {
+		for x.once(patience) {
 		}
 		x.mu.Unlock()
 		x.run()
@@ -106,18 +105,21 @@ func (x *exchange) last(deadline time.Time) {
 	}
 }
 
-// patience is how often an exchange tries to lock the file, a millisecond apart.
-const patience = 1000
+// How often an exchange tries to lock the file, a millisecond apart.
+const (
+	atFirst  = 20 // of a new lane
+	patience = 1000
+)
 
 // once exchanges messages once, and wakes the callers. It reports whether it must be repeated,
-// because the applied messages may change the pacing.
-func (x *exchange) once() (more bool) {
+// because the applied messages may change the pacing, or so few tries were not enough.
+func (x *exchange) once(tries int) (more bool) {
 	l := x.limiter
 	u, ok := x.propose()
 	if !ok {
 		return false
 	}
-	for try := range patience {
+	for try := range tries {
 		l.mu.Lock()
 		j, err := x.send(u)
 		l.mu.Unlock()
@@ -130,7 +132,7 @@ func (x *exchange) once() (more bool) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	return false
+	return tries < patience
 }
 
 // propose returns what this process sends.
