@@ -152,7 +152,7 @@ func (c *Course) Resume(now throttle.Instant) {
 	case c.fleet != nil:
 		c.say(learn.Message{Resume: true})
 	case c.begun:
-		c.state.Resume(now)
+		c.state.Resume(now, c.granted(now))
 		c.replan(now)
 	}
 }

@@ -158,17 +158,9 @@ func (s *State) end(f *Fact) {
 	}
 	s.again()
 	s.Before.over(f, &s.Search, f.Departed.Sub(s.Ref.At).Seconds())
-	if !s.off(Slowly) {
-		s.slowly(f)
+	if !s.off(Slowly) { // the limiter would let one go at once, and a vendor with one permit then would refuse it
+		s.Next = f.Departed.Add(seconds(min(1/s.R, longestGap)))
 	}
-}
-
-// slowly delays the next call by an interval of the rate, an hour at most, after the call that
-// ended the episode: the limiter, which paced probes, would let one go at once. A vendor that
-// has one permit then, because it has a burst of one or goes on counting its last window,
-// would refuse it.
-func (s *State) slowly(f *Fact) {
-	s.Next = f.Departed.Add(seconds(min(1/s.R, longestGap)))
 }
 
 // presumed reports whether the estimate that was just refused was not measured here, and may

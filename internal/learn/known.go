@@ -14,9 +14,16 @@ func (s *State) Hurry() {
 	}
 }
 
-// Resume ends the wait that the vendor asked for: calls may depart from now on.
-func (s *State) Resume(now throttle.Instant) {
+// Resume ends the wait that the vendor asked for: calls may depart from now on. If a quota holds
+// them all, often until its reset, one departs, and its answer says what is left.
+func (s *State) Resume(now throttle.Instant, granted int64) {
 	s.Until, s.Next = min(s.Until, now), min(s.Next, now)
+	for i := range s.Ceilings {
+		t := &s.Ceilings[i]
+		if _, hold, asks := t.pace(s, now, granted); hold > now && !asks && !t.flying() && !t.fills() {
+			t.C = float64(granted) + t.readers(s) + 1
+		}
+	}
 }
 
 // Met gives a new state the notes from before it was needed: how long an answer takes, the first

@@ -71,7 +71,7 @@ func (s *State) take(m *Message, granted int64, at throttle.Instant) bool {
 	case m.Meeting != nil:
 		s.meeting(m.Meeting, granted)
 	case m.Resume:
-		s.Resume(at)
+		s.Resume(at, granted)
 	case m.Forget:
 		*s = New(s.Setting)
 	case m.Memory != nil:

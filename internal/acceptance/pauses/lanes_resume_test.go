@@ -3,6 +3,7 @@ package pauses_test
 import (
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,37 @@ func TestResumeEndsPauseForThoseInLine(t *testing.T) {
 		want := append(harness.Spaced(0, 0, 3), 2*time.Second)
 		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), want)
 	})
+}
+
+// A refusal that also reports that nothing is left until its reset is over with the pause: those in
+// line depart, and later calls too.
+func TestResumeEndsAReportedReset(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var answers atomic.Int64
+			vendor := &testserver.Vendor{Service: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				h, left, reset, status := w.Header(), "90", "10", http.StatusOK
+				if answers.Add(1) == 10 {
+					left, reset, status = "0", "1200", http.StatusTooManyRequests
+					if told {
+						h.Set("Retry-After", "1200")
+					}
+				}
+				h.Set("X-RateLimit-Limit", "100")
+				h.Set("X-RateLimit-Remaining", left)
+				h.Set("X-RateLimit-Reset", reset)
+				w.WriteHeader(status)
+			})}
+			r := harness.PipeRig(t, vendor, &weir.Transport{MaxPause: time.Hour})
+			time.AfterFunc(10*time.Second, r.Resume)
+			for range 20 {
+				r.Want("GET", r.Get(t.Context(), "a"), 200)
+			}
+			if took := r.Now(); took < 10*time.Second || took > 12*time.Second {
+				t.Errorf("with Retry-After: %v, 20 calls took %v, want 10 s to 12 s", told, took)
+			}
+		})
+	}
 }
 
 // Permits spent before a pause stay spent when an operator ends it.
