@@ -47,11 +47,12 @@ func Constant(d time.Duration) Delay {
 // Stop ends the request.
 //
 // A BackOff keeps the state of one operation, so a new one is made for each
-// decision, and asked n times. Its MaxElapsedTime has no effect for that
-// reason; [Policy.MaxElapsed] is that bound.
+// decision, reset, and asked n times. For that reason its MaxElapsedTime bounds
+// each delay, not their sum: see [Policy.MaxElapsed].
 func FromBackOff(newBackOff func() cenkalti.BackOff) Delay {
 	return func(retry int, _ *http.Response) (d time.Duration, ok bool) {
 		b := newBackOff()
+		b.Reset() // as cenkalti.Retry does: a literal ExponentialBackOff has no delay before
 		for range retry {
 			if d = b.NextBackOff(); d == cenkalti.Stop {
 				return 0, false

@@ -57,6 +57,9 @@ func TestDelayIsTheOneSet(t *testing.T) {
 		return cenkalti.NewExponentialBackOff(
 			cenkalti.WithInitialInterval(time.Second), cenkalti.WithMultiplier(2), cenkalti.WithRandomizationFactor(0))
 	}
+	literal := func() cenkalti.BackOff {
+		return &cenkalti.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2, MaxInterval: time.Minute, Stop: cenkalti.Stop, Clock: cenkalti.SystemClock}
+	}
 	resp := new(http.Response)
 	byResponse := func(minimum, maximum time.Duration, attemptNum int, r *http.Response) time.Duration {
 		if minimum != time.Second || maximum != time.Minute || attemptNum != 2 || r != resp {
@@ -71,6 +74,7 @@ func TestDelayIsTheOneSet(t *testing.T) {
 	}{
 		{"a function", func(retry int, r *http.Response) (time.Duration, bool) { return time.Duration(retry), r == resp }, 3},
 		{"cenkalti's", FromBackOff(doubling), 4 * time.Second},
+		{"cenkalti's, without its constructor", FromBackOff(literal), 4 * time.Second},
 		{"go-retryablehttp's, negative", FromRetryable(byResponse, time.Second, time.Minute), 0},
 	}
 	for _, tt := range tests {
@@ -82,6 +86,18 @@ func TestDelayIsTheOneSet(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFromBackOffKeepsTheBoundOfEachDelay(t *testing.T) {
+	delay := FromBackOff(func() cenkalti.BackOff {
+		return cenkalti.NewExponentialBackOff(cenkalti.WithInitialInterval(2*time.Second), cenkalti.WithRandomizationFactor(0),
+			cenkalti.WithMultiplier(2), cenkalti.WithMaxElapsedTime(5*time.Second))
+	})
+	for retry, want := range []time.Duration{0, 2 * time.Second, 4 * time.Second, 0} {
+		if d, ok := delay(retry, nil); d != want || ok != (retry < 3) {
+			t.Errorf("delay(%d) = %v, %v, want %v", retry, d, ok, want)
+		}
 	}
 }
 
