@@ -30,8 +30,8 @@ const longestHint = 2 * time.Minute
 //   - A Delay cannot end the request. If it wants to, DefaultCap is waited.
 //   - A server that asks for more than two minutes, or for more time than the
 //     context has left, ends the request.
-//   - After an error the client shows the method but no headers, so an
-//     Idempotency-Key is not seen.
+//   - After an error the client shows the method alone: Idempotent gets a
+//     request with an empty URL, and an Idempotency-Key is not seen.
 //
 // The client's context ends a wait. Both functions are safe for concurrent use.
 func (p *Policy) RetryableHTTP() (retryablehttp.CheckRetry, retryablehttp.Backoff) {
@@ -70,7 +70,7 @@ func requestOf(resp *http.Response, err error) *http.Request {
 		}
 		return req
 	}
-	req := &http.Request{Method: http.MethodPost} // a guess that repeats nothing
+	req := &http.Request{Method: http.MethodPost, URL: new(url.URL)} // a guess that repeats nothing
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		req.Method = strings.ToUpper(e.Op)
 	}

@@ -147,6 +147,15 @@ func TestRetryableHTTPKnowsTheMethodOfAnError(t *testing.T) {
 	}
 }
 
+// The error's URL may be that of a redirect, and is not what would be sent again.
+func TestRetryableHTTPAsksIdempotentWithoutAURL(t *testing.T) {
+	p := &Policy{Idempotent: func(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/search") }}
+	check, _ := p.RetryableHTTP()
+	if again, err := check(t.Context(), nil, &url.Error{Op: "Post", URL: "http://vendor.example/search", Err: io.EOF}); again || err != nil {
+		t.Errorf("CheckRetry = %v, %v, want false", again, err)
+	}
+}
+
 func TestRetryableHTTPIsNeverEarly(t *testing.T) {
 	_, delay := (*Policy)(nil).RetryableHTTP()
 	resp := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"61"}}}
