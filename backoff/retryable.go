@@ -78,7 +78,7 @@ func requestOf(resp *http.Response, err error) *http.Request {
 }
 
 // backoff is the Backoff of RetryableHTTP. It never returns less than the
-// server asks for.
+// server asks for, which checkRetry has compared with MaxElapsed.
 func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response) time.Duration {
 	if p == nil {
 		p = &defaults
@@ -86,6 +86,9 @@ func (p *Policy) backoff(_, _ time.Duration, attemptNum int, resp *http.Response
 	d, ok := p.delay(attemptNum+1, resp)
 	if !ok {
 		d = DefaultCap // the client continues: only CheckRetry could have stopped it
+	}
+	if p.MaxElapsed > 0 {
+		d = min(d, p.MaxElapsed)
 	}
 	if resp != nil {
 		s := headers.Parse(resp, time.Now())

@@ -197,6 +197,19 @@ func TestRetryableHTTPAfterTheLastOfTheDelays(t *testing.T) {
 	}
 }
 
+func TestRetryableHTTPBoundsEachWait(t *testing.T) {
+	const most = 3 * time.Second
+	p := &Policy{MaxElapsed: most, Delay: func(retry int, _ *http.Response) (time.Duration, bool) {
+		return time.Duration(retry) * time.Second, retry < 5
+	}}
+	_, delay := p.RetryableHTTP()
+	for n := range 6 {
+		if d, want := delay(0, time.Second, n, nil), min(time.Duration(n+1)*time.Second, most); d != want {
+			t.Errorf("Backoff(%d) = %v, want %v", n, d, want)
+		}
+	}
+}
+
 func TestRetryableHTTPRefusesAHintBeyondTheDeadline(t *testing.T) {
 	check, _ := new(Policy).RetryableHTTP()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
