@@ -19,7 +19,8 @@ const window = 10
 //	1000               0.2     10           at most 0.2 x 1000 + 10 x 10 = 300
 //	0                  0.2     10           at most 100
 //
-// Over a longer time the bound is the sum of two numbers. One is the share of the
+// Time is counted in whole seconds: the last ten are the current one and the nine
+// before it. Over a longer time the bound is the sum of two numbers. One is the share of the
 // requests in that time and in the ten seconds before. The other is 10 x 10 for each
 // ten seconds begun.
 //

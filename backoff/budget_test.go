@@ -75,6 +75,23 @@ func TestBudgetHoldsOverAnyTime(t *testing.T) {
 	})
 }
 
+// The last ten seconds are whole ones.
+func TestBudgetForgetsByTheSecond(t *testing.T) {
+	b := new(Budget)
+	for _, tt := range []struct {
+		now  time.Duration
+		want int
+	}{{900 * time.Millisecond, 100}, {9999 * time.Millisecond, 0}, {10 * time.Second, 100}} {
+		got := 0
+		for b.Withdraw(tt.now) {
+			got++
+		}
+		if got != tt.want {
+			t.Errorf("%d retries at %v, want %d", got, tt.now, tt.want)
+		}
+	}
+}
+
 func TestBudgetIsRefilledByRequests(t *testing.T) {
 	p := Policy{BudgetShare: 0.5, BudgetPerSecond: -1}
 	b := p.NewBudget()

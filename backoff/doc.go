@@ -6,7 +6,8 @@
 // reads no clock and never sleeps. One Policy serves every goroutine, and its
 // zero value works. The table says whose requests are sent again after which
 // outcome. An outcome is throttled if it is a 429 (RFC 6585 section 4) or
-// another answer that package headers takes for a refusal.
+// another answer that package headers takes for a refusal. A status above 599
+// counts as a 500 (RFC 9110 section 15).
 //
 //	outcome                                GET, HEAD, OPTIONS, TRACE,     POST, PATCH,
 //	                                       PUT, DELETE, Idempotency-Key   others

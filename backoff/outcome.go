@@ -40,8 +40,8 @@ func outcome(a *Attempt) (Reason, audience) {
 	return outcomeOfStatus(a.Response.StatusCode)
 }
 
-// outcomeOfStatus names the outcome of an answer. An unknown 5xx counts as a 500
-// (RFC 9110 section 15). Among the known ones, 501 and 505 refuse the request as
+// outcomeOfStatus names the outcome of an answer. An unknown 5xx and an invalid status
+// above it count as a 500 (RFC 9110 section 15). Among the known ones, 501 and 505 refuse the request as
 // it is.
 func outcomeOfStatus(code int) (Reason, audience) {
 	switch {
