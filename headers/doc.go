@@ -43,8 +43,8 @@
 // other, the most cautious one counts. Parse reads 64 KiB of a body, 4 KiB of a text in
 // it, and 32 levels of its nesting. An instant is taken against the vendor's own clock
 // if its Date header can be trusted. A response from a cache reports no quotas. A
-// signal holds no text of the vendor's but the names and units of quotas, cut to 64
-// printable ASCII characters.
+// signal holds no text of the vendor's but names of quotas and buckets, and units, of at
+// most 64 printable ASCII characters. The key of a partition is bytes as they came.
 //
 // # When not to use it
 //

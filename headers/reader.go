@@ -351,7 +351,7 @@ func isAged(line string) bool {
 }
 
 // bucket reads a field that names the bucket of a response: Discord names it by a hash, which counts
-// first, GitHub as a resource. A name longer than those of quotas is ignored.
+// first, GitHub as a resource. A name that could not be a quota's is ignored.
 //
 // https://discord.com/developers/docs/topics/rate-limits
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
@@ -359,7 +359,7 @@ func (r *reader) bucket(name string, lines []string) {
 	if name != "X-Ratelimit-Bucket" && (name != "X-Ratelimit-Resource" || r.sig.Bucket != "") {
 		return
 	}
-	if len(lines) > 0 && lines[0] != "" && len(lines[0]) <= maxName {
+	if len(lines) > 0 && lines[0] != "" && clean(lines[0]) == lines[0] {
 		r.sig.Bucket = lines[0]
 	}
 }

@@ -23,6 +23,8 @@ func TestParseNamesTheBucket(t *testing.T) {
 		{"both", []string{"X-Ratelimit-Resource", "core", "X-Ratelimit-Bucket", "abcd1234"}, "abcd1234"},
 		{"empty", []string{"X-Ratelimit-Bucket", ""}, ""},
 		{"64 bytes", []string{"X-Ratelimit-Bucket", strings.Repeat("b", 64)}, strings.Repeat("b", 64)},
+		{"not ASCII", []string{"X-Ratelimit-Bucket", "b\xfc"}, ""},
+		{"an escape", []string{"X-Ratelimit-Bucket", "b\x1b[31m"}, ""},
 		{"65 bytes", []string{"X-Ratelimit-Bucket", strings.Repeat("b", 65)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
