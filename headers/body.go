@@ -22,6 +22,9 @@ func (r *reader) body() {
 	case whole && (isDeep(text) || json.Valid(text)), !whole && !r.unmeasured():
 		walk(text, r.hint)
 	}
+	if r.aged {
+		r.tally = tally{}
+	}
 	r.settle()
 	r.judge()
 	r.settleGeneric()

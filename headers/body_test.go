@@ -171,6 +171,17 @@ func TestBodyHasTheTimeOfQuotaOfZero(t *testing.T) {
 	}
 }
 
+func TestBodyFromACacheReportsNoQuotas(t *testing.T) {
+	d := &headers.Dialect{BodyOfSuccess: true, Body: []headers.Field{{Name: "left", Fact: headers.FactRemaining}}}
+	for age, want := range map[string]int{"0": 1, "60": 0} {
+		resp := response(200, "Content-Type", "application/json", "Age", age)
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(`{"left":3}`)), 10
+		if got := d.Parse(resp, received).Quotas; len(got) != want {
+			t.Errorf("Quotas at an age of %s = %+v, want %d", age, got, want)
+		}
+	}
+}
+
 func TestBodyErrorComesAfterWhatWasRead(t *testing.T) {
 	broken := errors.New("connection reset")
 	body := &watchedBody{Reader: io.MultiReader(strings.NewReader(`{"wait":3`), iotest.ErrReader(broken))}
