@@ -66,6 +66,7 @@ func TestRetryAfter(t *testing.T) {
 		{"Saturday, 01-Jan-77 00:00:00 GMT", 0},     // 2077 is: 1977
 		{"2026-11-20T12:00:30Z", 30 * time.Second},
 		{"2026-11-20T12:00:30.5Z", 30500 * time.Millisecond},
+		{"2026-11-20t12:00:30z", 30 * time.Second},
 		{"2026-11-20T14:00:30+02:00", 30 * time.Second},
 		{"2026-11-20T12:01Z", time.Minute},
 		{"2026-11-20", none},

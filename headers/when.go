@@ -103,7 +103,7 @@ func (c *clock) number(d decimal, per time.Duration) time.Duration {
 }
 
 // parseInstant reads an HTTP-date or an RFC 3339 timestamp, whose seconds may
-// be missing.
+// be missing, and whose letters may be small (section 5.6 there).
 func parseInstant(s string, now time.Time) (time.Time, bool) {
 	// No form is longer; package time quotes in its errors what it could not read.
 	if len(s) < len("2006-01-02T15:04Z") || len(s) > 64 {
@@ -116,7 +116,7 @@ func parseInstant(s string, now time.Time) (time.Time, bool) {
 	if len(s) > 16 && s[16] != ':' {
 		layout = "2006-01-02T15:04Z07:00"
 	}
-	t, err := time.Parse(layout, s)
+	t, err := time.Parse(layout, strings.ToUpper(s))
 	return t, err == nil
 }
 
