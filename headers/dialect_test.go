@@ -233,6 +233,8 @@ func TestSyntaxes(t *testing.T) {
 				{Name: one, Unit: "coins", Limit: 20, HasLimit: true, Window: time.Second, HasWindow: true},
 				{Name: one, Unit: "coins", Limit: 100, HasLimit: true, Window: 2 * time.Minute, HasWindow: true},
 			}},
+		{"what remains of windows", headers.Field{Syntax: headers.SyntaxWindows, Fact: headers.FactRemaining}, "20:1,0:120",
+			[]headers.Quota{inWindow(count(one, 0, 20), time.Second), inWindow(count(one, 0, 0), 2*time.Minute)}},
 		{"exhausted", headers.Field{Syntax: headers.SyntaxExhausted}, "60:a;b:key, 5::org, x:c, -1:d",
 			[]headers.Quota{until(count("", 0, 0), 5*time.Second), until(count("a", 0, 0), time.Minute), until(count("b", 0, 0), time.Minute)}},
 		{"percent", headers.Field{Syntax: headers.SyntaxPercent}, `{"call_count":120,"total_time":-1,"total_cputime":1e3}`,

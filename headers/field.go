@@ -20,7 +20,7 @@ type Field struct {
 	// the text of the body itself.
 	Name string
 
-	// Fact is what the value states. A field with the zero value is not read.
+	// Fact is what the value states. With the zero value, only a Syntax that implies the fact is read.
 	Fact Fact
 
 	// Syntax is how the value is written. Zero is one value, or several of which

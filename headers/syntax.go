@@ -273,7 +273,11 @@ func (r *reader) windows(f *Field, lines []string) {
 			continue
 		}
 		q := r.quotaOf(f.Quota, window)
-		q.lowerLimit(n)
+		if f.Fact == FactRemaining {
+			q.lowerRemaining(n)
+		} else {
+			q.lowerLimit(n)
+		}
 		if f.Unit != "" {
 			q.Unit = f.Unit
 		}
