@@ -11,12 +11,13 @@
 // Retry-After (RFC 9110 section 10.2.3) is read in seconds, with or without a
 // fraction, as any of the three HTTP-dates, and as RFC 3339. Its variants in
 // milliseconds come first. A number in them that would be thirty years is an
-// instant. The RateLimit header fields are read in all
+// instant. A whole number in Retry-After that is a thousand times the reset of a quota
+// (within a hundredth) is in milliseconds. The RateLimit header fields are read in all
 // generations of their draft (draft-polli-ratelimit-headers-00 to
 // draft-ietf-httpapi-ratelimit-headers-11), from 07 on as structured fields
-// (RFC 9651). So is every other field with the word "ratelimit" or "rate-limit"
-// in its name; the other words of the name are the quota. A last word such as
-// "ms" is the unit of a reset.
+// (RFC 9651). Every other field with the word "ratelimit" or "rate-limit" in its name
+// may state a limit, what remains or a reset. The other words behind that one are the
+// quota; those before it are ignored. A last word such as "ms" is the unit of a reset.
 //
 // A 429 (RFC 6585 section 4) always refuses. A 503 refuses if it has a
 // Retry-After. A 403 refuses if it has one, or if a quota has none remaining
@@ -24,8 +25,8 @@
 //
 // The body of a 400, 403 or 503 refuses if its error has the name of a rate limit. Such
 // names are rate_limit_exceeded, TooManyRequests, ThrottlingException and
-// RESOURCE_EXHAUSTED. The body of a refusal may state the wait, as in "retry_after",
-// "retryDelay" or "retry_in_ms".
+// RESOURCE_EXHAUSTED. The body of a refusal may state a wait of up to an hour, as in
+// "retry_after", "retryDelay" or "retry_in_ms".
 //
 // # Dialects
 //
