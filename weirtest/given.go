@@ -23,17 +23,19 @@ var (
 // with its value. It returns the zero time if they give no time.
 func given(h http.Header, fields []string, now time.Time) (at time.Time, field string) {
 	for _, name := range fields {
-		value, t := h.Get(name), time.Time{}
-		switch name {
-		case "Retry-After-Ms":
-			t = timeOf(value+"ms", now)
-		case "RateLimit":
-			t = spent(value, now)
-		default:
-			t = timeOf(value, now)
-		}
-		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at, field = t, name+": "+value
+		for _, value := range h.Values(name) {
+			t := time.Time{}
+			switch name {
+			case "Retry-After-Ms":
+				t = timeOf(value+"ms", now)
+			case "RateLimit":
+				t = spent(value, now)
+			default:
+				t = timeOf(value, now)
+			}
+			if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+				at, field = t, name+": "+value
+			}
 		}
 	}
 	return at, field

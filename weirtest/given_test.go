@@ -42,7 +42,7 @@ func TestGiven(t *testing.T) {
 }
 
 func TestGivenTakesTheEarliest(t *testing.T) {
-	h := http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"120"}}
+	h := http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"300", "120"}}
 	now := time.Now()
 	if at, field := given(h, waits, now); at.Sub(now) != 120*time.Millisecond || field != "Retry-After-Ms: 120" {
 		t.Errorf("given = %v, %s", at.Sub(now), field)
