@@ -9,7 +9,7 @@ import (
 
 // A Fault breaks some of a [Vendor]'s answers. The first one set of Status, Reset
 // and Hang acts, before the limits, and spends no permit. If no one is set, the
-// answer is the usual one, after Delay.
+// answer is the usual one, after Delay if the limits grant the request.
 type Fault struct {
 	First int // number of the first request that is hit, counted from 1; zero: 1
 	Last  int // number of the last one, inclusive; zero: no end
@@ -18,7 +18,7 @@ type Fault struct {
 	Header http.Header   // added to the answer of Status, such as Retry-After; nil: nothing
 	Reset  bool          // resets the connection
 	Hang   bool          // sends nothing for Delay, or until the client leaves if that is zero
-	Delay  time.Duration // comes first; zero: none
+	Delay  time.Duration // comes first, but for a refusal by the limits; zero: none
 }
 
 // toServer returns the fault as the server has it.

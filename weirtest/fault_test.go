@@ -10,6 +10,24 @@ import (
 	"github.com/weirgo/weir/weirtest"
 )
 
+func TestDelayIsOfGrantedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := weirtest.New(t, weirtest.InFlight(1))
+		vendor.Faults = []weirtest.Fault{{Delay: time.Second}}
+		client := vendor.Client()
+		go get(t, client, vendor.URL)
+		synctest.Wait()
+		if status, _ := get(t, client, vendor.URL); status != 429 || !time.Now().Equal(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) {
+			t.Errorf("%d at %v, want a refusal at once", status, time.Now())
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if a := vendor.Arrivals()[0]; a.Status != 200 {
+			t.Errorf("after the delay the first request is %+v", a)
+		}
+	})
+}
+
 func TestFaultsHitTheirRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := weirtest.New(t)

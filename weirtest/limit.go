@@ -11,7 +11,8 @@ import (
 type Limit struct{ rule testserver.Limit }
 
 // TokenBucket returns a bucket that begins full with burst permits and gains
-// permits evenly in each per. It panics unless all three are positive.
+// permits evenly in each per. It panics unless all three are positive, and burst
+// times per is less than 292 years.
 func TokenBucket(permits int, per time.Duration, burst int) Limit {
 	return Limit{testserver.TokenBucket(permits, per, burst)}
 }
