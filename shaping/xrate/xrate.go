@@ -23,8 +23,9 @@ func Limiter(l *rate.Limiter) throttle.Limiter {
 	if l == nil {
 		panic("xrate: Limiter of nil")
 	}
+	made := time.Now() // its monotonic reading makes instants comparable with those of code that uses l
 	return throttle.LimiterFunc(func(now throttle.Instant, r throttle.Request) (throttle.Instant, error) {
-		at, n := time.Unix(0, int64(now)), r.Of(0)
+		at, n := made.Add(now.Sub(throttle.InstantOf(made))), r.Of(0)
 		// Nothing is reserved and cancelled: a rate.Limiter may lose tokens by that
 		// if others reserve meanwhile.
 		if l.AllowN(at, n) {
@@ -33,7 +34,7 @@ func Limiter(l *rate.Limiter) throttle.Limiter {
 		if burst := l.Burst(); n > burst {
 			return 0, fmt.Errorf("xrate: %d tokens of a burst of %d: %w", n, burst, throttle.ErrExceedsBurst)
 		}
-		missing := (float64(n) - l.TokensAt(at)) / float64(l.Limit())
+		missing := (float64(n) - l.TokensAt(at)) / max(float64(l.Limit()), 0)
 		return now.Add(delayOf(missing)), nil
 	})
 }

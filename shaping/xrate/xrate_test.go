@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"golang.org/x/time/rate"
 
@@ -57,6 +58,35 @@ func TestQueueSpendsTheTokensOfALimiter(t *testing.T) {
 			t.Errorf("12 tokens took %v, want 700ms", took)
 		}
 	})
+}
+
+// A machine that slept, or whose clock was set, has a wall clock ahead of the queue's.
+func TestStepOfTheWallClockMakesNoTokens(t *testing.T) {
+	l := rate.NewLimiter(rate.Every(time.Hour), 1)
+	q := shaping.NewQueue(xrate.Limiter(l))
+	defer q.Close()
+	if err := q.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	*(*uint64)(unsafe.Pointer(&now)) += 7200 << 30 // seconds of its wall clock; the monotonic one stays
+	if time.Since(now) < 0 || now.Round(0).Before(time.Now().Add(time.Hour)) {
+		t.Skip("package time has another form of instants")
+	}
+	if l.AllowN(now, 1) {
+		t.Error("after a step of two hours the limiter allows a second call within the hour")
+	}
+}
+
+func TestNegativeRateIsNone(t *testing.T) {
+	l := rate.NewLimiter(-1, 1)
+	limiter := xrate.Limiter(l)
+	now := throttle.InstantOf(time.Now())
+	for _, want := range []throttle.Instant{now, now.Add(time.Second)} {
+		if g, err := limiter.Take(now, throttle.Request{N: 1}); g.At != want || err != nil {
+			t.Errorf("Take = %v, %v, want %v from now", g.At.Sub(now), err, want.Sub(now))
+		}
+	}
 }
 
 func TestTooManyTokensAreAnError(t *testing.T) {
