@@ -76,15 +76,17 @@ func Left(quotas []Quota) (left float64, ok bool) {
 }
 
 // Bound reports whether readings bound departures, because the rise of a level is unknown yet. It
-// also returns how many of the permits left are kept for single calls that read it.
+// also returns how many of the permits left of the scarcest quota are kept for single calls that
+// read it. A quota that has n more left keeps n fewer of those.
 func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
-	if s.believes() {
-		return 0, false
-	}
+	least, most := float64(mostCalls), math.Inf(-1)
 	for i := range s.Ceilings {
-		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !t.fills() {
-			reserve, ok = max(reserve, t.readers(s)), true
+		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !s.believes() {
+			least = min(least, t.V)
+			if !t.fills() {
+				most, ok = max(most, t.readers(s)-t.V), true
+			}
 		}
 	}
-	return reserve, ok
+	return max(0, least+most), ok
 }

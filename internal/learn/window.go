@@ -83,9 +83,6 @@ func (t *Ceiling) end() throttle.Instant {
 	return 0
 }
 
-// ended reports whether the window of the newest reading has ended.
-func (t *Ceiling) ended(now throttle.Instant) bool { return t.end() > t.At && now >= t.end() }
-
 // stand notes that the level is constant until the reset, if a bucket that is full then would have
 // shown a rise. Processes that share a lane learn of a level too late to decide that for a near
 // end.
@@ -110,7 +107,7 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if t.From.At == 0 {
 		still = 0
 	}
-	due := t.ended(f.Landed) || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
+	due := t.end() > t.At && f.Landed >= t.end() || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
 	if !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
@@ -143,8 +140,7 @@ func (t *Ceiling) lasted(f *Fact) {
 		return
 	}
 	first := t.Period == 0
-	t.Turns, t.Period, t.Least = 0, 0, least
-	t.Period = early * length
+	t.Turns, t.Period, t.Least = 0, early*length, least
 	for _, unit := range rounds {
 		switch u := unit.Seconds(); {
 		case u > sameLength*length && first: // it began before the first reading, so it was longer

@@ -1,0 +1,35 @@
+package learn
+
+import (
+	"testing"
+	"time"
+)
+
+// Of 190 calls in ten seconds and 500,000 a day, as HubSpot reports them
+// (https://developers.hubspot.com/docs/developer-tooling/platform/usage-guidelines), the fewest are left of the
+// first. A tenth of the day is kept of the day's rest, and not of the other one: processes that share the lane
+// would send one call at a time for good.
+func TestEachQuotaKeepsItsOwnReserve(t *testing.T) {
+	answered := func(quotas ...Quota) *State {
+		s := New(Setting{Shared: true})
+		for i := range int64(5) {
+			f := reports(i+1, time.Duration(i)*10*time.Millisecond, 190, float64(189-i))
+			f.Quotas = nil
+			for _, q := range quotas {
+				q.Remaining -= float64(i)
+				f.Quotas = append(f.Quotas, q)
+			}
+			s = Observe(s, f, f.Landed)
+		}
+		return &s
+	}
+	window := Quota{Limit: 190, Remaining: 189, Window: 10 * time.Second, HasLimit: true, HasRemaining: true, HasWindow: true}
+	day := Quota{Name: "daily", Limit: 500_000, Remaining: 430_000, Window: 24 * time.Hour, HasLimit: true, HasRemaining: true, HasWindow: true}
+	alone, _ := answered(window).Bound(begun)
+	if kept, ok := answered(window, day).Bound(begun); !ok || kept != alone {
+		t.Errorf("%.0f of the window's 185 permits are kept beside the day's quota, want %.0f as without it", kept, alone)
+	}
+	if kept, ok := new(New(Setting{})).Bound(begun); kept != 0 || ok {
+		t.Errorf("a lane without a reading keeps %.0f, bound %v, want none", kept, ok)
+	}
+}
