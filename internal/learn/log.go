@@ -31,7 +31,7 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 // than a window, which some vendors report in another unit.
 func (t *Ceiling) back() throttle.Instant {
 	period := seconds(cmp.Or(t.Window, t.Period))
-	if !t.Stands || t.Whole || period == 0 || t.timed() {
+	if t.Window == 0 && (!t.Stands || t.Whole) || period == 0 || t.timed() {
 		return 0
 	}
 	for _, m := range t.Sent {

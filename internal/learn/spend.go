@@ -59,6 +59,9 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
 	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
+	if back := t.back().Add(late); t.Window > 0 && back > t.At { // whatever the vendor counts in that time
+		soon, next = min(soon, back), min(next, back)
+	}
 	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
 		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
 			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
@@ -170,7 +173,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 0, 0, false
 	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
-	case left < 1 && t.back() > 0:
+	case left < 1 && t.Stands && !t.Whole && t.back() > 0:
 		return 0, min(t.back().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	}
 	return 0, t.look(s, left), false
