@@ -31,3 +31,23 @@ func TestReportedWindowSaysWhenALogGivesBack(t *testing.T) {
 		t.Errorf("after the first permit is back the next call is held until %v, want %v to %v", hold, soonest, latest)
 	}
 }
+
+// Nothing is left after a long silence, because other processes spent it, and when a window began is
+// unknown. All of it is back within the reported length of the window.
+func TestNoLookIsLaterThanTheReportedWindow(t *testing.T) {
+	s, ordinal := New(Setting{}), int64(0)
+	var last *Fact
+	call := func(at time.Duration, left float64) {
+		ordinal++
+		last = reports(ordinal, at, 60, left)
+		last.Quotas[0].Window, last.Quotas[0].HasWindow = time.Minute, true
+		s = Observe(s, last, last.Landed)
+	}
+	for i := range 20 {
+		call(time.Duration(i)*5*time.Millisecond, float64(35-i))
+	}
+	call(2*time.Minute+500*time.Millisecond, 0)
+	if hold := s.Plan(last.Landed, ordinal).Hold.Sub(last.Landed); hold > 61*time.Second {
+		t.Errorf("with nothing left of 60 a minute, the next call is held for %v, want a minute at most", hold)
+	}
+}
