@@ -120,13 +120,19 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 	return at
 }
 
-// Leave implements the veto of a gate.
+// Leave implements the veto of a gate. No answer is awaited: a store may grant the permit later.
 func (c *Course) Leave(t flight.Turn) {
 	c.flights.Answered()
-	if c.fleet != nil && t.Call != nil && t.Call.Seen != 0 && t.Call.Given == 0 {
+	if t.Call == nil || t.Call.Seen == 0 {
+		return
+	}
+	switch {
+	case c.fleet == nil && c.begun:
+		c.state.Lapsed(t.Call.Seen.Ordinal(), 1)
+	case c.fleet != nil && t.Call.Given == 0:
 		c.fleet.recall()
 	}
-	if c.pace != nil && t.Call != nil && t.Call.Seen != 0 {
+	if c.pace != nil {
 		c.pace.Refund(t.Now, t.Grant, throttle.Request{N: 1, Since: t.Since})
 	}
 }

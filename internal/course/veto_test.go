@@ -97,3 +97,42 @@ func TestALearnedRateGetsAPermitBack(t *testing.T) {
 		t.Errorf("after a permit came back, the next call departs %v later", at.Sub(next))
 	}
 }
+
+// A departure that is taken back, because a store grants no permit yet, leaves the plan as it was:
+// nothing of what the vendor reported is spent, and the next call waits for no answer to it.
+func TestADepartureTakenBackChangesNoPlan(t *testing.T) {
+	for left, waits := range map[float64]bool{60: false, 10: true} {
+		r, now := rideOf(t, learn.Setting{}), dawn
+		call := func(id uint64) (given throttle.Grant) {
+			given, err := r.gate.Take(now, throttle.Request{N: 1, Since: now, ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return given
+		}
+		for range 2 {
+			a, ok := r.depart(now)
+			if !ok {
+				t.Fatal("a call is held")
+			}
+			a.Quotas = []learn.Quota{{Limit: 100, Remaining: left, HasLimit: true, HasRemaining: true}}
+			now += 1000
+			r.Landed(t.Context(), now, &a)
+		}
+		for id := uint64(1000); waits; id++ { // the last one that departs has no answer for long
+			given := call(id)
+			if given.At > now {
+				now = given.At
+				break
+			}
+		}
+		for id := uint64(2000); id < 2200; id++ {
+			given := call(id)
+			if given.At > now {
+				t.Fatalf("with %v left, after %d departures that were taken back the next one is held for %v", left, id-2000, given.At.Sub(now))
+			}
+			r.gate.Refund(now, given, throttle.Request{N: 1, Since: now, ID: id})
+			now += 1000
+		}
+	}
+}
