@@ -91,8 +91,8 @@ func (t *Ceiling) grow(left float64) float64 {
 // is before next. It is no shorter than the level's age. If nothing is left, a look is refused, so
 // the longest of these windows that ends soon comes first. All ends within the reported length.
 func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Duration) throttle.Instant {
-	if told := t.length(); told > 0 {
-		soon, next = min(soon, t.At.Add(told+late)), min(next, t.At.Add(told+late))
+	if window := t.length(); window > 0 {
+		soon, next = min(soon, t.At.Add(window+late)), min(next, t.At.Add(window+late))
 	}
 	since := t.At.Add(-seconds(t.Gap)) // age of the level
 	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {

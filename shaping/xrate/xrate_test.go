@@ -71,7 +71,7 @@ func TestStepOfTheWallClockMakesNoTokens(t *testing.T) {
 	now := time.Now()
 	*(*uint64)(unsafe.Pointer(&now)) += 7200 << 30 // seconds of its wall clock; the monotonic one stays
 	if time.Since(now) < 0 || now.Round(0).Before(time.Now().Add(time.Hour)) {
-		t.Skip("package time has another form of instants")
+		t.Fatal("package time has another form of instants: the step needs another way")
 	}
 	if l.AllowN(now, 1) {
 		t.Error("after a step of two hours the limiter allows a second call within the hour")

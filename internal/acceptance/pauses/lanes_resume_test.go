@@ -61,14 +61,14 @@ func TestResumeEndsPauseForThoseInLine(t *testing.T) {
 // A refusal that also reports that nothing is left until its reset is over with the pause: those in
 // line depart, and later calls too.
 func TestResumeEndsAReportedReset(t *testing.T) {
-	for _, told := range []bool{true, false} {
+	for _, retryAfter := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			var answers atomic.Int64
 			vendor := &testserver.Vendor{Service: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				h, left, reset, status := w.Header(), "90", "10", http.StatusOK
 				if answers.Add(1) == 10 {
 					left, reset, status = "0", "1200", http.StatusTooManyRequests
-					if told {
+					if retryAfter {
 						h.Set("Retry-After", "1200")
 					}
 				}
@@ -83,7 +83,7 @@ func TestResumeEndsAReportedReset(t *testing.T) {
 				r.Want("GET", r.Get(t.Context(), "a"), 200)
 			}
 			if took := r.Now(); took < 10*time.Second || took > 12*time.Second {
-				t.Errorf("with Retry-After: %v, 20 calls took %v, want 10 s to 12 s", told, took)
+				t.Errorf("with Retry-After: %v, 20 calls took %v, want 10 s to 12 s", retryAfter, took)
 			}
 		})
 	}
