@@ -18,7 +18,7 @@ type exchange struct {
 	limiter *limiter
 	learner store.Learner // nil: the lane learns nothing
 
-	place   int64                // up to which the messages were applied here
+	place   int64                // up to which the messages were applied here; -1 if those in the file are others
 	ordinal int64                // the latest known departure
 	landed  int64                // departures whose answers were known
 	lapsed  []store.OrdinalRange // departures that did not take place
@@ -223,12 +223,14 @@ func (x *exchange) apply(j *journal) (more bool) {
 		place = j.from
 		fallthrough
 	default:
-		place += each(j.entries[place-j.from:], x.learner.Apply)
+		if place += each(j.entries[place-j.from:], x.learner.Apply); place < j.to() {
+			place = -1 // the file was lost, and has as many messages again
+		}
 	}
 	l.mu.Lock()
-	more = place > x.place || j.to() < place || len(x.entry.Data) > 0
+	more = place != x.place || j.to() < place || len(x.entry.Data) > 0
 	x.wanted = j.to() < place
-	x.place = max(x.place, place)
+	x.place = place
 	closed, held := l.closed, l.holds()
 	l.mu.Unlock()
 	if held {

@@ -191,12 +191,17 @@ func (j *journal) add(ordinal int64, at throttle.Instant, message []byte) {
 	j.written = true
 }
 
-// condense replaces the messages before a place by a snapshot.
+// condense replaces the messages before a place by a snapshot. A place after all of them is of a
+// file that was lost: then they follow the snapshot, which lacks them. So is a place within a
+// message: its snapshot is not used.
 func (j *journal) condense(place int64, snapshot []byte) {
-	if place < j.to() {
-		j.entries = slices.Clone(j.entries[place-j.from:])
-	} else {
-		j.entries = nil
+	behind := place - j.from
+	before := j.entries[:min(behind, int64(len(j.entries)))]
+	if each(before, func([]byte, int64, throttle.Instant) {}) < int64(len(before)) {
+		return
+	}
+	if int64(len(before)) == behind {
+		j.entries = slices.Clone(j.entries[behind:])
 	}
 	j.from, j.snapshot, j.written = place, snapshot, true
 }

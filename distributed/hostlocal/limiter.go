@@ -381,7 +381,9 @@ const closing = 250 * time.Millisecond
 // Close implements [throttle.Remote]. It first sends what this process holds, for 250 ms at
 // most. The error is for permits and pauses that it could not write.
 func (l *limiter) Close() error {
-	l.store.forget(l)
+	l.store.mu.Lock()
+	delete(l.store.open, l)
+	l.store.mu.Unlock()
 	return l.end(time.Now().Add(closing))
 }
 

@@ -125,15 +125,12 @@ func (l *limiter) holds() bool {
 func (l *limiter) glance(wall time.Time) (events uint64, written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed || l.hot.file == nil && len(l.pending) == 0 {
 		return l.st.events, true
 	}
 	now := throttle.InstantOf(wall)
 	if len(l.pending) > 0 {
 		return l.st.events, l.flush(now)
-	}
-	if l.hot.file == nil {
-		return l.st.events, true
 	}
 	if since := l.clock(now).Add(l.st.ahead).Sub(l.st.seen(l.id)); since > refresh || since < -stepped {
 		_ = l.flush(now)

@@ -162,10 +162,3 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// forget removes a closed limiter from the store.
-func (s *Store) forget(l *limiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, l)
-}

@@ -19,7 +19,7 @@ import (
 // would be if each swapped a value of its own for that of the store: eight replicas at 200/s would lose nearly every swap.
 type learning struct {
 	learner store.Learner
-	place   int64                // up to which messages were applied here
+	place   int64                // up to which messages were applied here; astray if the store's are others
 	ordinal int64                // the latest that is known
 	landed  int64                // departures whose answers the store knew of
 	lapsed  []store.OrdinalRange // departures that were granted here and will not take place
@@ -38,8 +38,10 @@ const (
 	// mostUnsent bounds what waits to be sent, in bytes.
 	mostUnsent = 128 << 10
 
-	// lively is how many replies in a row bring nothing of others until they are taken to
-	// have no more.
+	// astray is before all messages, so that the next reply has them all.
+	astray = -1
+
+	// lively is after how many replies without messages of others no more are expected.
 	lively = 4
 )
 
@@ -127,16 +129,19 @@ func (l *Limiter) apply(got *script.Reply) {
 		place = h.Field.From
 		fallthrough
 	default:
-		place += script.Frames(h.Entries, func(message []byte, ordinal int64, at throttle.Instant) {
+		n := script.Frames(h.Entries, func(message []byte, ordinal int64, at throttle.Instant) {
 			others++
 			s.learner.Apply(message, ordinal, at)
 		})
+		if place += n; n < int64(len(h.Entries)) {
+			place = astray // Redis lost those before, and others sent as many again
+		}
 	}
 	l.Mu.Lock()
 	if s.lively = max(s.lively-1, 0); others > 0 {
 		s.lively = lively
 	}
-	s.place, s.begun = max(s.place, place), true
+	s.place, s.begun = place, true
 	s.hurry = s.hurry || s.wanted
 	s.ordinal, s.landed = max(s.ordinal, h.First+got.Count()), max(s.landed, h.Landed)
 	v := l.view()

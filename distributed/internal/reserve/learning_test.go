@@ -301,3 +301,40 @@ func TestAFlushLosesNothingThatWasLearned(t *testing.T) {
 		t.Errorf("one that joined after the flush applied %v, not %v", got, a.applied())
 	}
 }
+
+// After a flush replicas that had applied different messages meet at one place. What the one that is
+// behind sends first is not lost, nor is what only the other had applied, unless the first sent as
+// many bytes as that before the other called.
+func TestAFlushFindsReplicasAtDifferentPlaces(t *testing.T) {
+	for _, after := range []string{"x", strings.Repeat("x", 100), "x," + strings.Repeat("x", 100)} {
+		c := newTeam(t)
+		behind, ahead := c.join(counted), c.join(counted)
+		sendFrom := func(m *member, text string) {
+			m.send(text)
+			eventually(t, text+" is applied", func() bool { return slices.Contains(m.applied(), text) })
+		}
+		sendFrom(behind, "first")
+		sendFrom(ahead, "ahead")
+		if _, err := c.server.Do("FLUSHALL"); err != nil {
+			t.Fatal(err)
+		}
+		sent := append([]string{"first"}, strings.Split(after, ",")...)
+		if after == "x" {
+			sent = append(sent, "ahead")
+		}
+		for text := range strings.SplitSeq(after, ",") {
+			sendFrom(behind, text)
+		}
+		eventually(t, "both know all", func() bool {
+			behind.limiter.Flush()
+			ahead.limiter.Flush()
+			got := behind.applied()
+			for _, text := range sent {
+				if !slices.Contains(got, text) {
+					return false
+				}
+			}
+			return slices.Equal(got, ahead.applied())
+		})
+	}
+}

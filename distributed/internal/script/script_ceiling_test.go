@@ -1,10 +1,12 @@
 package script
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A counting is callers of a lane whose departures the store counts.
@@ -124,5 +126,45 @@ func TestASingleCallWaitsForThePlan(t *testing.T) {
 	}
 	if got := c.ask(2*time.Millisecond, 1, store.Entry{}, store.Pacing{}); got != 1 {
 		t.Errorf("once it is applied %d are granted, want 1", got)
+	}
+}
+
+// A snapshot of a journal that was lost replaces no message of the new one.
+func TestASnapshotReplacesNoMessageThatItLacks(t *testing.T) {
+	for name, test := range map[string]struct {
+		place    int64 // of the caller with the other snapshot
+		from     int64
+		snapshot string
+		messages string
+	}{
+		"before the journal": {90, 100, "old", "one two"},
+		"at the first":       {100, 100, "old", "one two"},
+		"in the first":       {101, 100, "old", "one two"},
+		"at the second":      {124, 124, "new", "two"},
+		"behind the last":    {148, 148, "new", ""},
+		"behind the journal": {149, 149, "new", "one two"},
+		"far behind":         {9e9, 9e9, "new", "one two"},
+		"in the last":        {147, 100, "old", "one two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounting(t)
+			exchange := func(place int64, snapshot, message string) Learned {
+				update := NewUpdate(store.Pacing{Counted: true, TTL: time.Minute})
+				update.Place, update.Snapshot, update.Entry.Data = place, []byte(snapshot), []byte(message)
+				got := c.bench.call(c.lane, &Request{now: dawn, Tolerance: asTolerance, Horizon: time.Second, Limits: c.limits, Update: update})
+				return got.Learned
+			}
+			exchange(100, "old", "one")
+			if last := exchange(100, "", "two").Field; last.From != 100 || last.To != 148 {
+				t.Fatalf("the places are %d to %d", last.From, last.To)
+			}
+			exchange(test.place, "new", "")
+			got := exchange(0, "", "")
+			var messages []string
+			Frames(got.Entries, func(message []byte, _ int64, _ throttle.Instant) { messages = append(messages, string(message)) })
+			if got.Field.From != test.from || got.Snapshot != test.snapshot || strings.Join(messages, " ") != test.messages {
+				t.Errorf("from place %d on: %q, then %q, want %d, %q, %q", got.Field.From, got.Snapshot, messages, test.from, test.snapshot, test.messages)
+			}
+		})
 	}
 }

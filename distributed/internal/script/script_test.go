@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "2bc5021ef5ebffdb4cfb33f7a65ff95b1e80923218c642029ed395cc273a2424"
+const scriptSum = "b5b37168f8a58121c73c1c04d661afefa7e3ed2277863a074dd2baa0d3482f7b"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -48,10 +48,19 @@ end
 
 local function held(field) return redis.call("HMGET", KEYS[1], field)[1] or "" end
 
--- keep makes the entries begin at a later place, for which there is a snapshot.
+-- keep makes the entries begin at a later place, for which there is a snapshot. A place after them
+-- is of a journal that was lost: then all of them follow the snapshot, which lacks them. A place
+-- within a frame is of a lost journal, too: its snapshot is not used.
 local function keep(place, snapshot)
-  known.entries = place < known.to and known.entries:sub(place - known.from + 1) or ""
-  known.from, known.to = place, max(place, known.to)
+  local behind, at, frame = place - known.from + 1, 1, 1
+  while frame and at < behind do
+    local size
+    size, frame = known.entries:match("^%d+ %d+ (%d+) ()", at)
+    at = frame and frame + size or at
+  end
+  if at > behind and at <= #known.entries + 1 then return end
+  if place <= known.to then known.entries = known.entries:sub(behind) end
+  known.from, known.to = place, place + #known.entries
   known.snapshot, known.writes = snapshot, true
 end
 
