@@ -104,10 +104,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probe sets the instant of the next probe.
 func (s *State) probe(now throttle.Instant) {
-	s.after(now, max(s.RTT, 1/s.RefR), s.Mode == Flight, s.End.At, s.RTT)
-	if s.off(Round) {
-		s.Next = now.Add(seconds(s.Gap))
-	}
+	s.after(now, max(s.RTT, 1/s.RefR), s.Mode == Flight, s.RTT)
 	if s.Mode != Flight {
 		s.blocks(s.Ref.At, s.Block)
 	}

@@ -16,7 +16,7 @@ func TestProbesGoEverLater(t *testing.T) {
 	}{{false, time.Hour}, {true, time.Second}} {
 		p, now, last := new(Probe), throttle.InstantOf(time.Unix(1_700_000_000, 0)), time.Duration(0)
 		for n := range 60 {
-			p.after(now, 0.01, c.places, now, 0.005)
+			p.after(now, 0.01, c.places, 0.005)
 			gap := p.Next.Sub(now)
 			if gap > c.most || gap < last/3 || n == 0 && gap != 10*time.Millisecond {
 				t.Fatalf("probe %d departs after %v, the previous after %v", n+1, gap, last)
@@ -29,39 +29,16 @@ func TestProbesGoEverLater(t *testing.T) {
 	}
 }
 
-// Windows end at multiples of their length, by the wall clock or since the first call.
-func TestProbesGoAtRoundInstants(t *testing.T) {
-	noon := throttle.InstantOf(time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC))
-	for _, c := range []struct {
-		asked time.Duration // after noon
-		gap   float64
-		began time.Duration
-		want  time.Duration
-	}{
-		{21 * time.Second, 48, -time.Hour, time.Minute},
-		{21 * time.Second, 48, -5 * time.Second, 55 * time.Second},
-		{4300 * time.Millisecond, 0.9, -time.Hour, 5 * time.Second},
-	} {
-		got := round(noon.Add(c.asked), c.gap, noon.Add(c.began), 0).Sub(noon)
-		if got < c.want || got > c.want+50*time.Millisecond {
-			t.Errorf("asked at %v with a gap of %v s: %v, want %v and a little", c.asked, c.gap, got, c.want)
-		}
-	}
-	if got := round(noon.Add(900*time.Millisecond), 0.2, noon, 0).Sub(noon); got != 1100*time.Millisecond {
-		t.Errorf("a gap of 0.2 s is rounded to %v", got)
-	}
-}
-
 // After a refused probe, the next departs at the end of a block that began with the refusal.
 func TestProbeWaitsForTheEndOfABlock(t *testing.T) {
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	p := new(Probe)
-	p.after(now, 0.01, false, now, 0.005)
+	p.after(now, 0.01, false, 0.005)
 	if p.blocks(now, 30); p.Next != now.Add(10*time.Millisecond) {
 		t.Errorf("the first probe departs after %v", p.Next.Sub(now))
 	}
 	p.Asked = Mark{2, p.Next}
-	p.after(p.Next, 0.01, false, now, 0.005)
+	p.after(p.Next, 0.01, false, 0.005)
 	if p.blocks(now, 30); p.Next != now.Add(28500*time.Millisecond) {
 		t.Errorf("the second probe departs after %v, want 28.5 s", p.Next.Sub(now))
 	}

@@ -27,6 +27,12 @@ const (
 	mostMoves     = 2                      // a reset that moved this often ends no window
 )
 
+// rounds are the lengths that windows have.
+var rounds = [...]time.Duration{
+	time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute, 2 * time.Minute, time.Minute,
+	30 * time.Second, 15 * time.Second, 10 * time.Second, 5 * time.Second, 2 * time.Second, time.Second,
+}
+
 // Ending is when a window ends.
 type Ending struct {
 	Reset  throttle.Instant // earliest reported end of the window; zero: none

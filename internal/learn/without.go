@@ -14,7 +14,6 @@ const (
 	Slowly                         // the first call after an episode departs an interval later
 	Mute                           // a window that was used up at once measures nothing
 	Others                         // an earlier rate is tried again: others have stopped
-	Round                          // probes depart at round instants
 	Block                          // a refusal may block the lane for a while
 	Reported                       // reported quotas bound departures
 	Room                           // reported free places are used
@@ -22,7 +21,7 @@ const (
 )
 
 var mechanisms = [...]string{
-	"covered", "windows", "trial", "slowly", "mute", "before", "round", "block",
+	"covered", "windows", "trial", "slowly", "mute", "before", "block",
 	"reported", "room", "near",
 }
 
