@@ -28,6 +28,7 @@ type recorder struct {
 	last     store.FleetState
 	ordinals []int64
 	sizes    []int // of the fleet, as the limiter said
+	lapsed   []store.OrdinalRange
 }
 
 func (r *recorder) Propose(v store.FleetState) store.Entry {
@@ -35,6 +36,7 @@ func (r *recorder) Propose(v store.FleetState) store.Entry {
 	defer r.mu.Unlock()
 	w := r.unsent
 	r.unsent, r.last, r.sizes = store.Entry{}, v, append(r.sizes, v.Replicas)
+	r.lapsed = append(r.lapsed, v.Canceled...)
 	return w
 }
 

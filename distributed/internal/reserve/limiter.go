@@ -275,7 +275,7 @@ func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 		l.outage.refund(now, g, r, c)
 		return
 	}
-	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: slices.Clone(c), of: l.known.seen.Generation}
+	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: slices.Clone(c), first: g.Ref.Ordinal, of: l.known.seen.Generation}
 	if g.At <= l.known.begun {
 		p.of = 0
 	}
