@@ -35,6 +35,9 @@ func (s source) read(stdin io.Reader) ([]time.Time, error) {
 		in = file
 	}
 	buffered := bufio.NewReader(in)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // spreadsheets write it before the first name
+		_, _ = buffered.Discard(len(mark))
+	}
 	read := s.readCSV
 	if s.isLog(buffered) {
 		read = s.readLog
@@ -68,7 +71,8 @@ var logTime = regexp.MustCompile(`\[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2}
 func (s source) readLog(in *bufio.Reader) (times []time.Time, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
@@ -77,12 +81,18 @@ func (s source) readLog(in *bufio.Reader) (times []time.Time, err error) {
 			return nil, fmt.Errorf("line %d: no time such as [10/Oct/2000:13:55:36 -0700] in %.80q", n, lines.Text())
 		}
 		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", found[1])
+		if err == nil {
+			err = checkTime(at)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		times = append(times, at)
 	}
-	return times, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n, err)
+	}
+	return times, nil
 }
 
 // readCSV reads a column of times. A first line that names the columns is left out.
@@ -108,11 +118,12 @@ func (s source) readCSV(in *bufio.Reader) (times []time.Time, err error) {
 		if column >= len(row) {
 			return nil, fmt.Errorf("line %d: no column %d", line, column+1)
 		}
-		at, err := parseTime(strings.TrimSpace(row[column]))
+		text := strings.TrimSpace(row[column])
+		at, err := parseTime(text)
 		switch {
 		case err == nil:
 			times = append(times, at)
-		case !first: // the first line may name the columns
+		case !first || text != "" && isDigit(rune(text[0])): // the first line may name the columns
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
@@ -139,20 +150,31 @@ func (s source) columnOf(row []string) (int, error) {
 func parseTime(s string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
+			return t, checkTime(t)
 		}
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
-	part, fractionErr := strconv.ParseFloat("0."+fraction+"0", 64)
-	if err != nil || fractionErr != nil || n < 0 {
+	if err != nil || n < 0 || strings.ContainsFunc(fraction, func(c rune) bool { return !isDigit(c) }) {
 		return time.Time{}, fmt.Errorf("%q is not a time in RFC 3339 or since 1970", s)
 	}
+	part, _ := strconv.ParseFloat("0."+fraction+"0", 64)
 	unit := time.Second
 	for n > 100_000_000_000 && unit > 1 { // in seconds, the year 5138
 		n, part, unit = n/1000, (float64(n%1000)+part)/1000, unit/1000
 	}
-	return time.Unix(n, int64(math.Round(part*1e9))).UTC(), nil
+	at := time.Unix(n, int64(math.Round(part*1e9))).UTC()
+	return at, checkTime(at)
+}
+
+func isDigit(c rune) bool { return '0' <= c && c <= '9' }
+
+// checkTime returns an error for a time of no call. Durations hold 292 years, with the waits.
+func checkTime(t time.Time) error {
+	if year := t.UTC().Year(); year < 1970 || year >= 2200 {
+		return fmt.Errorf("%v is not between 1970 and 2200", t.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // spread moves the calls of each second apart evenly, if all times are whole seconds: a log

@@ -26,6 +26,8 @@ func TestTimesAreRead(t *testing.T) {
 		"milliseconds":        {text: "1795176000250\n1795176001000\n"},
 		"microseconds":        {text: "1795176000250000\n1795176001000000\n"},
 		"nanoseconds":         {text: "1795176000250000000\n1795176001000000000\n"},
+		"a byte order mark":   {text: "\ufeffat\n1795176000.25\n1795176001\n", source: source{column: "at"}},
+		"a mark and no names": {text: "\ufeff1795176000.25\n1795176001\n"},
 		"parts of a thousand": {text: "1795176000249.9999\n1795176001000.0\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,13 @@ func TestWhatIsNoTimeIsNamed(t *testing.T) {
 		"1795176000\n-5\n":                      `-: line 2: "-5" is not a time`,
 		"a [10/Oct/2000:13:55:36 -0700] b\nc\n": `-: line 2: no time such as`,
 		"1795176000\n\"\n":                      `line 2`,
+		"1795176000\n5.5e3\n":                   `-: line 2: "5.5e3" is not a time`,
+		"2026-11-20T12:00\n1795176000\n":        `-: line 1: "2026-11-20T12:00" is not a time`,
+		"at\n1600-01-01T00:00:00Z\n":            `-: line 2: 1600-01-01T00:00:00Z is not between 1970 and 2200`,
+		"2300-01-01T00:00:00Z\n":                `-: line 1: 2300-01-01T00:00:00Z is not between 1970 and 2200`,
+		"9223372036854775807\n":                 `-: line 1: 2262-04-11T23:47:16Z is not between`,
+		"a [10/Oct/9999:13:55:36 +0000] b\n":    `-: line 1: 9999-10-10T13:55:36Z is not between`,
+		"a [10/Oct/2000:13:55:36 -0700] b\n" + strings.Repeat("c", 2<<20): `-: line 2: bufio.Scanner: token too long`,
 	} {
 		if got, err := (source{path: "-"}).read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("read(%q) = %v, %v, want %q", text, got, err, want)
