@@ -3,8 +3,8 @@
 //	weir replay -limit "100/s burst 20" access.log
 //	weir redis -namespace billing lanes
 //
-// Without a command, or with -h, it prints its commands and their flags. It exits with 0, with
-// 1 if something failed, and with 2 if it was called in a wrong way.
+// Without a command, or with -h, it prints its commands. With -h after a command it prints the flags of
+// that. It exits with 0, with 1 if something failed, and with 2 if it was called in a wrong way.
 package main
 
 import (
@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/weirgo/weir"
 )
@@ -44,9 +43,8 @@ weir COMMAND -h lists the flags of a command.
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
+	// A signal ends the process at once: while it reads or asks, nothing else would.
+	os.Exit(run(context.Background(), os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // run runs a command, and returns the exit code.
