@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
@@ -76,15 +80,19 @@ func redisCommand(ctx context.Context, args []string, c console) error {
 	case !changes && len(keys) > 0:
 		return usagef("lanes takes no key: %q", keys)
 	}
+	if err := s.check(); err != nil {
+		return err
+	}
 	rdb, err := s.client()
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
 	if !changes {
-		ctx, cancel := context.WithTimeout(ctx, s.timeout)
-		defer cancel()
-		lanes, err := distributed.Lanes(ctx, rdb, s.namespace)
+		lanes, err := s.lanes(ctx, rdb)
+		if len(lanes) == 0 && err != nil {
+			return err
+		}
 		return cmp.Or(printLanes(c, lanes), err)
 	}
 	return s.change(ctx, c, rdb, change{verb, keys[0], do})
@@ -96,23 +104,56 @@ var operations = map[string]func(*weir.Transport, string) error{
 	"forget": (*weir.Transport).Forget,
 }
 
+// check returns what is wrong with the flags.
+func (s settings) check() error {
+	addrs := strings.Split(s.addr, ",")
+	for _, addr := range addrs {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return usagef("-addr %q: %w", s.addr, err)
+		}
+	}
+	switch {
+	case len(addrs) > 1 && !s.cluster:
+		return usagef("%d addresses without -cluster", len(addrs))
+	case s.db < 0:
+		return usagef("-db %d is negative", s.db)
+	case s.db > 0 && s.cluster:
+		return usagef("-db %d with -cluster, which has database 0 alone", s.db)
+	case s.timeout <= 0:
+		return usagef("-timeout %v is not positive", s.timeout)
+	}
+	return nil
+}
+
 // client returns a client of Redis.
 func (s settings) client() (redis.UniversalClient, error) {
+	logging.Disable() // errors are returned
 	opt := &redis.UniversalOptions{Addrs: strings.Split(s.addr, ","), Username: s.user, DB: s.db, IsClusterMode: s.cluster}
 	if s.passwordFile != "" {
 		text, err := os.ReadFile(s.passwordFile)
 		if err != nil {
 			return nil, err
 		}
-		opt.Password = strings.TrimSpace(string(text))
+		opt.Password = strings.TrimRight(string(text), "\r\n")
 	}
 	if s.tls {
 		opt.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	if len(opt.Addrs) > 1 && !s.cluster {
-		return nil, usagef("%d addresses without -cluster", len(opt.Addrs))
-	}
 	return redis.NewUniversalClient(opt), nil
+}
+
+// lanes returns the lanes of the namespace. The error names the server.
+func (s settings) lanes(ctx context.Context, rdb redis.UniversalClient) ([]distributed.Lane, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	lanes, err := distributed.Lanes(ctx, rdb, s.namespace)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("Redis at %s: no answer in %v: %w", s.addr, s.timeout, err)
+	case err != nil:
+		err = fmt.Errorf("Redis at %s: %w", s.addr, err)
+	}
+	return lanes, err
 }
 
 // printLanes prints a line for each lane.
@@ -152,6 +193,10 @@ func readableKey(key string) string {
 	return key
 }
 
+// cutEscape matches the end of a key that [distributed.Lanes] shortened within an escaped byte. It is
+// the key of no lane. Any other shortened key names its lane.
+var cutEscape = regexp.MustCompile(`%[0-9a-f]?~[0-9a-f]{32}$`)
+
 // A change is an operator's action on a lane.
 type change struct {
 	verb, key string
@@ -160,9 +205,7 @@ type change struct {
 
 // change changes an existing lane, if the operator agrees.
 func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClient, ch change) error {
-	bounded, cancel := context.WithTimeout(ctx, s.timeout)
-	lanes, err := distributed.Lanes(bounded, rdb, s.namespace)
-	cancel()
+	lanes, err := s.lanes(ctx, rdb)
 	i := slices.IndexFunc(lanes, func(l distributed.Lane) bool { return l.Key == ch.key })
 	if i < 0 { // it may be quoted, as printed
 		i = slices.IndexFunc(lanes, func(l distributed.Lane) bool { return readableKey(l.Key) == ch.key })
@@ -170,7 +213,9 @@ func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClie
 	if i < 0 {
 		return cmp.Or(err, fmt.Errorf("no lane %q in namespace %q", ch.key, s.namespace))
 	}
-	ch.key = lanes[i].Key
+	if ch.key = lanes[i].Key; cutEscape.MatchString(ch.key) {
+		return fmt.Errorf("lane %q: its key is too long, and its end is not known: %s it by its whole key in Go", ch.key, ch.verb)
+	}
 	if err := printLanes(c, lanes[i:i+1]); err != nil {
 		return err
 	}

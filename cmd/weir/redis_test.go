@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -134,15 +135,75 @@ func TestOperatorWithoutGrants(t *testing.T) {
 	}
 }
 
+// A server that never answers is named, with the time given to it.
+func TestSilentRedisIsNamed(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	addr := silent.Addr().String()
+	code, out, errs := runs(t, "", "redis", "-namespace", "company", "-addr", addr, "-timeout", "200ms", "lanes")
+	if want := "weir redis: Redis at " + addr + ": no answer in 200ms"; code != 1 || out != "" || !strings.HasPrefix(errs, want) {
+		t.Errorf("lanes = %d, %q, %q, want 1 and %q", code, out, errs, want)
+	}
+}
+
+// The end of a long key is a hash. Its lane is named by the key that is printed.
+func TestLongKeys(t *testing.T) {
+	server := redistest.Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
+	store := distributed.New(rdb, "company")
+	defer store.Close()
+	for name, tt := range map[string]struct {
+		key  string
+		code int
+		want string
+	}{
+		"shortest that is whole": {strings.Repeat("a", 170), 0, "done"},
+		"longest that is whole":  {strings.Repeat("a", 200), 0, "done"},
+		"hashed":                 {strings.Repeat("a", 201), 0, "done"},
+		"of escaped bytes":       {strings.Repeat("ab ", 100), 0, "done"},
+		"cut in a letter":        {strings.Repeat("a", 166) + strings.Repeat("é", 50), 0, "done"},
+		"cut in an escape":       {strings.Repeat("a", 166) + strings.Repeat("/", 50), 1, "its key is too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limiter, err := store.Limiter(tt.key, throttle.TokenBucket(100, time.Second, 10))
+			if err == nil {
+				q := shaping.NewQueue(limiter)
+				err = q.Wait(t.Context())
+				q.Pause(10 * time.Minute)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lane distributed.Lane
+			for end := time.Now().Add(30 * time.Second); lane.Paused == 0 && time.Now().Before(end); {
+				lanes, _ := distributed.Lanes(t.Context(), rdb, "company")
+				for _, l := range lanes {
+					if l.Paused > time.Minute {
+						lane = l
+					}
+				}
+			}
+			code, out, errs := runs(t, "", "redis", "-addr", server.Addr(), "-namespace", "company", "-timeout", "3s", "-yes", "resume", readableKey(lane.Key))
+			if code != tt.code || !strings.Contains(out+errs, tt.want) {
+				t.Errorf("resume = %d, %s%s, want %d and %q", code, out, errs, tt.code, tt.want)
+			}
+		})
+	}
+}
+
 func TestRedisPassword(t *testing.T) {
-	server := redistest.Start(t, "--requirepass", "secret")
+	server := redistest.Start(t, "--requirepass", " secret ")
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(" secret \n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"redis", "-addr", server.Addr(), "-namespace", "company", "lanes"}
-	if code, _, errs := runs(t, "", args...); code != 1 || !strings.Contains(errs, "NOAUTH") {
-		t.Errorf("lanes without a password = %d, %s, want 1 and NOAUTH", code, errs)
+	if code, out, errs := runs(t, "", args...); code != 1 || out != "" || !strings.Contains(errs, "Redis at "+server.Addr()+": NOAUTH") {
+		t.Errorf("lanes without a password = %d, %q, %s, want 1 and NOAUTH alone", code, out, errs)
 	}
 	if code, out, errs := runs(t, "", append(args, "-password-file", file)...); code != 0 || out != "no lanes\n" {
 		t.Errorf("lanes with a password = %d, %q, %s, want no lanes", code, out, errs)
@@ -162,6 +223,11 @@ func TestRedisExitCodes(t *testing.T) {
 		{[]string{"-namespace", "a", "resume"}, 2, "resume of 0 keys"},
 		{[]string{"-namespace", "a", "lanes", "b"}, 2, `lanes takes no key: ["b"]`},
 		{[]string{"-namespace", "a", "-addr", "a:1,b:1", "lanes"}, 2, "2 addresses without -cluster"},
+		{[]string{"-namespace", "a", "-addr", "", "lanes"}, 2, `-addr "": missing port in address`},
+		{[]string{"-namespace", "a", "-addr", "a:1,b", "-cluster", "lanes"}, 2, `-addr "a:1,b": address b: missing port in address`},
+		{[]string{"-namespace", "a", "-db", "-1", "lanes"}, 2, "-db -1 is negative"},
+		{[]string{"-namespace", "a", "-db", "1", "-cluster", "lanes"}, 2, "-db 1 with -cluster"},
+		{[]string{"-namespace", "a", "-timeout", "0", "lanes"}, 2, "-timeout 0s is not positive"},
 		{[]string{"-namespace", "a", "-password-file", "no-such-file", "lanes"}, 1, "no-such-file"},
 		{[]string{"-namespace", "a", "-addr", "127.0.0.1:1", "-timeout", "2s", "lanes"}, 1, "127.0.0.1:1"},
 	} {
