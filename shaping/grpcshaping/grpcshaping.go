@@ -99,13 +99,18 @@ func refusedFor(err error) time.Duration {
 // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED for a full line or a cost that is never
 // granted, CANCELED, and UNAVAILABLE for a closed queue or a store that refuses.
 type Error struct {
-	Err error
+	Err error // of the queue; nil: it is not known
 }
 
 func rejected(err error) error { return &Error{err} }
 
 // Error returns the queue's error.
-func (e *Error) Error() string { return "grpcshaping: " + e.Err.Error() }
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "grpcshaping: call not sent"
+	}
+	return "grpcshaping: " + e.Err.Error()
+}
 
 // Unwrap returns the queue's error.
 func (e *Error) Unwrap() error { return e.Err }

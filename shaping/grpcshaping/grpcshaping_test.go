@@ -192,3 +192,21 @@ func TestRejectedCallHasAStatus(t *testing.T) {
 		t.Errorf("Check without a store = %v with code %v, want Unavailable", err, status.Code(err))
 	}
 }
+
+// The zero Error can be printed, and has a status.
+func TestZeroErrorIsAnError(t *testing.T) {
+	err := error(new(grpcshaping.Error))
+	if got := status.Convert(err); got.Code() != codes.Unavailable || got.Message() != "grpcshaping: call not sent" {
+		t.Errorf("the zero Error is %v, want Unavailable", got)
+	}
+	for want, cause := range map[codes.Code]error{
+		codes.ResourceExhausted: throttle.ErrExceedsBurst, codes.DeadlineExceeded: shaping.ErrDeadline, codes.Unavailable: shaping.ErrClosed,
+	} {
+		if err := (&grpcshaping.Error{Err: &shaping.Error{Err: cause}}); status.Code(err) != want || !errors.Is(err, cause) {
+			t.Errorf("%v has code %v, want %v", err, status.Code(err), want)
+		}
+	}
+	if err := (&grpcshaping.Error{Err: &shaping.Error{Err: shaping.ErrQueueFull}}); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v has code %v, want ResourceExhausted", err, status.Code(err))
+	}
+}
