@@ -2,6 +2,7 @@ package vendors
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -14,7 +15,7 @@ type Number struct {
 	In     time.Duration // any span with at most this many; zero: at a time
 	Burst  int           // size of the vendor's bucket, refilled by Most in each In; zero: it counts in windows
 	Unit   string        // what is counted, if not requests
-	Route  string        // end of the keys of the lanes that it is for; zero: all lanes
+	Route  string        // last word of the keys of the lanes that it is for, unless it is at a time; zero: all lanes
 
 	Source string // address of the page that was read
 	Read   string // day on which it was last read, "2006-01-02"
@@ -24,10 +25,10 @@ type Number struct {
 
 // The parts of a number that [Number.Limit] leaves unused.
 const (
-	late     = 2           // permits that may leave late, see docs/limits.md
-	spread   = time.Second // most between the slowest and the fastest way there, in windows of 5 s or longer
-	logUpTo  = 1000        // permits that a log remembers; beyond, a bucket is cheaper
-	inBursts = 10          // a tenth of such a number may leave at once
+	leastLate = 2           // permits that may leave late; at more than 200/s those of 10 ms, see docs/limits.md
+	spread    = time.Second // most between the slowest and the fastest way there, in windows of 5 s or longer
+	logUpTo   = 1000        // permits that a log remembers; beyond, a bucket is cheaper
+	inBursts  = 10          // a tenth of such a number may leave at once
 )
 
 // Limit returns the limit that keeps the number in every span of length In, or the zero
@@ -37,17 +38,21 @@ const (
 //	Most 100 In 10 s           log of 100 in 11 s
 //	Most 5000 In 1 h           bucket of 4498 in 1 h 1 s, burst 500: 4498 + 500 + 2 late ones
 //	Most 2 In 1 s, Burst 40    bucket of 2 in 1 s, burst 37: one is refilled within D, 2 are late
+//
+// A Burst of those few alone leaves a burst of 1, and the vendor may refuse a call that is late.
 func (n Number) Limit() throttle.Limit {
 	if n.Most <= 0 || n.In <= 0 {
 		return throttle.Limit{}
 	}
-	d := min(n.In/5, spread)
-	switch burst := n.Most / inBursts; {
+	d := min(n.In/5, spread, math.MaxInt64-n.In)
+	tenth := n.Most / inBursts
+	late := max(int(min(math.Ceil(float64(n.Most)*float64(10*time.Millisecond)/float64(n.In)), float64(tenth))), leastLate)
+	switch {
 	case n.Burst > 0:
-		refilled := int((int64(n.Most)*int64(d) + int64(n.In) - 1) / int64(n.In))
+		refilled := int(math.Ceil(float64(n.Most) * float64(d) / float64(n.In)))
 		return throttle.TokenBucket(n.Most, n.In, max(n.Burst-refilled-late, 1)).Of(n.Unit)
 	case n.Most > logUpTo:
-		return throttle.TokenBucket(n.Most-burst-late, n.In+d, burst).Of(n.Unit)
+		return throttle.TokenBucket(n.Most-tenth-late, n.In+d, tenth).Of(n.Unit)
 	default:
 		return throttle.SlidingLog(n.Most, n.In+d).Of(n.Unit)
 	}

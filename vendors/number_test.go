@@ -1,6 +1,7 @@
 package vendors_test
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -156,6 +157,13 @@ func TestNumberLimit(t *testing.T) {
 		{vendors.Number{Most: 5, In: time.Second}, "5/s", "log 5/1.2s"},
 		{vendors.Number{Most: 5000, In: time.Hour, Unit: "points"}, "5000/h of points", "4498/3601s burst 500 of points"},
 		{vendors.Number{Most: 2, In: time.Second, Burst: 40}, "2/s burst 40", "2/s burst 37"},
+		{vendors.Number{Most: 10, In: time.Second, Burst: 40}, "10/s burst 40", "10/s burst 36"},
+		{vendors.Number{Most: 2000, In: time.Second}, "2000/s", "1780/1.2s burst 200"},
+		{vendors.Number{Most: 1000, In: time.Second, Burst: 2000}, "1000/s burst 2000", "1000/s burst 1790"},
+		{vendors.Number{Most: 2, In: time.Second, Burst: 2}, "2/s burst 2", "2/s burst 1"},
+		{vendors.Number{Most: 1e9, In: 10 * time.Hour, Burst: 1e9}, "1000000000/10h burst 1000000000", "1000000000/10h burst 999971944"},
+		{vendors.Number{Most: 1, In: math.MaxInt64}, "1/2562047h47m16.854775807s", "log 1/2562047h47m16.854775807s"},
+		{vendors.Number{Most: 2e9, In: math.MaxInt64 - 1, Burst: 2e9}, "2000000000/2562047h47m16.854775806s burst 2000000000", "2000000000/2562047h47m16.854775806s burst 1999999997"},
 	} {
 		want, err := throttle.ParseLimit(c.limit)
 		if err != nil {
