@@ -69,6 +69,16 @@ func TestRetryAfter(t *testing.T) {
 		{"2026-11-20t12:00:30z", 30 * time.Second},
 		{"2026-11-20T14:00:30+02:00", 30 * time.Second},
 		{"2026-11-20T12:01Z", time.Minute},
+		{"Fri, 20 Nov 2026 23:59:60 GMT", 12 * time.Hour}, // a leap second is the second after 59
+		{"Friday, 20-Nov-26 23:59:60 GMT", 12 * time.Hour},
+		{"Fri Nov 20 23:59:60 2026", 12 * time.Hour},
+		{"2026-11-20T23:59:60Z", 12 * time.Hour},
+		{"2026-11-20t23:59:60.5z", 12*time.Hour + 500*time.Millisecond},
+		{"2026-11-21T01:59:60+02:00", 12 * time.Hour},
+		{"2026-11-20T12:60Z", none},
+		{"2026-11-20T12:60:00Z", none},
+		{"Fri, 20 Nov 2026 23:59:61 GMT", none},
+		{"Fri, 20 Nov 2026 23:60:60 GMT", none},
 		{"2026-11-20", none},
 		{"1795176060", time.Minute}, // an epoch
 		{"1795176060000", time.Minute},

@@ -116,8 +116,18 @@ func parseInstant(s string, now time.Time) (time.Time, bool) {
 	if len(s) > 16 && s[16] != ':' {
 		layout = "2006-01-02T15:04Z07:00"
 	}
+	s, leap := cutLeap(s)
 	t, err := time.Parse(layout, strings.ToUpper(s))
-	return t, err == nil
+	return t.Add(leap), err == nil
+}
+
+// cutLeap returns a time before a leap second, and that second, if the time is one (RFC 9110 section
+// 5.6.7, RFC 3339 section 5.7). Package time reads none.
+func cutLeap(s string) (before string, leap time.Duration) {
+	if i := strings.LastIndex(s, ":60"); i >= 3 && s[i-3] == ':' {
+		return s[:i] + ":59" + s[i+3:], time.Second
+	}
+	return s, 0
 }
 
 // parseHTTPDate reads the three forms of RFC 9110 section 5.6.7. They are
@@ -130,14 +140,15 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	if t, ok := parseFixdate(s); ok {
 		return t, true
 	}
+	s, leap := cutLeap(s)
 	if t, err := time.Parse(http.TimeFormat, s); err == nil {
-		return t, true
+		return t.Add(leap), true
 	}
 	if t, err := time.Parse("Monday, 02-Jan-06 15:04:05 GMT", s); err == nil {
-		return century(t, now), true
+		return century(t, now).Add(leap), true
 	}
 	t, err := time.Parse(time.ANSIC, s)
-	return t, err == nil
+	return t.Add(leap), err == nil
 }
 
 // parseFixdate reads what nearly all servers send. Package time takes ten times as long for it, and
