@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -341,26 +342,54 @@ func behind(lines []string, after string) []string {
 	return values
 }
 
-// phrase returns the first word of a text, without the full stop behind it. A
-// bare number gets the unit that follows it.
+// phrase returns the duration that a text begins with, as parseDuration reads it: "1m30s" of "1 minute
+// and 30 seconds". A number without a unit, and any other first word, are returned unchanged.
 func phrase(text string) string {
-	word, rest, _ := strings.Cut(strings.TrimLeft(text, " \t\"'`"), " ")
+	var sum string
+	for {
+		word, rest := firstWord(text)
+		number := strings.TrimRight(word, letters)
+		if _, ok := parseDecimal(number); !ok {
+			return cmp.Or(sum, word)
+		}
+		name := word[len(number):]
+		if name == "" {
+			end := len(rest) - len(strings.TrimLeft(rest, letters))
+			name, rest = rest[:end], rest[end:]
+		}
+		name = strings.ToLower(name)
+		unit, ok := unitNames[name]
+		if !ok {
+			unit, ok = unitNames[strings.TrimSuffix(name, "s")]
+		}
+		if !ok {
+			return cmp.Or(sum, word)
+		}
+		sum += number + unit
+		text = strings.TrimPrefix(strings.TrimLeft(rest, ", "), "and ")
+	}
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// unitNames are the units of parseDuration by their names in sentences, in the singular.
+var unitNames = map[string]string{
+	"millisecond": "ms", "msec": "ms", "ms": "ms", "second": "s", "sec": "s", "s": "s",
+	"minute": "m", "min": "m", "m": "m", "hour": "h", "hr": "h", "h": "h", "day": "d", "d": "d",
+}
+
+// firstWord returns the first word of a text, without quotes and the full stop behind it, and
+// the text that continues its sentence.
+func firstWord(text string) (word, rest string) {
+	word, rest, _ = strings.Cut(strings.TrimLeft(text, " \t\"'`"), " ")
 	if end := strings.IndexAny(word, ",;)\"'`\r\n<"); end >= 0 {
-		if end < len(word)-1 || word[end] != '\'' { // else the number is in quotes
+		if end < len(word)-1 || word[end] != '\'' && word[end] != ',' { // else the number is in quotes, or in a list
 			rest = ""
 		}
 		word = word[:end]
 	}
-	word = strings.TrimRight(word, ".!")
-	if _, ok := parseDecimal(word); !ok {
-		return word
+	if whole := strings.TrimRight(word, ".!"); whole != word {
+		return whole, ""
 	}
-	for _, u := range [...]struct{ name, unit string }{
-		{"millisecond", "ms"}, {"ms", "ms"}, {"second", "s"}, {"sec", "s"}, {"minute", "m"}, {"min", "m"}, {"hour", "h"}, {"day", "d"},
-	} {
-		if strings.HasPrefix(strings.ToLower(rest[:min(len(rest), len(u.name))]), u.name) {
-			return word + u.unit
-		}
-	}
-	return word
+	return word, rest
 }
