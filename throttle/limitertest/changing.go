@@ -1,6 +1,7 @@
 package limitertest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -67,6 +68,23 @@ var changing = []rule{
 				t.Errorf("%s: the next call leaves at %v, want %v", c.text, got.Sub(midnight), at)
 			}
 		}
+	}},
+	{"the end of a pause begins no other one", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 1))
+		f.pause(0, time.Minute)
+		f.limiter.Reconcile(after(time.Second), throttle.Fact{Resumed: true, Until: after(time.Minute)})
+		f.grants(time.Second, 1)
+	}},
+	{"limits that do not validate are an error, and the old ones stay", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 5))
+		f.grants(0, 2)
+		for _, wrong := range [][]throttle.Limit{{{}}, {bucket(0, 1)}, {bucket(10, 5), throttle.FixedWindow(-1, time.Second)}} {
+			if err := f.limiter.Tune(after(0), wrong...); err == nil {
+				t.Errorf("Tune(%v) is no error", wrong)
+			}
+		}
+		f.grants(0, 3)
+		f.refuses(0, 1, 100*ms)
 	}},
 	{"a shorter pause does not end a longer one", func(t *testing.T, s Suite) {
 		f := begin(t, s, bucket(10, 1))
@@ -167,6 +185,21 @@ var changing = []rule{
 			if st := reader.State(after(5 * time.Second)); !st.Whole {
 				t.Errorf("limit %v: after idleness the state is %+v", l, st)
 			}
+		}
+	}},
+	{"the state has the limits in the order given", func(t *testing.T, s Suite) {
+		limits := []throttle.Limit{bucket(10, 5), throttle.SlidingLog(7, time.Minute), bucket(20, 3)}
+		f := begin(t, s, limits...)
+		for range 2 {
+			st := f.limiter.State(after(0))
+			same := func(s throttle.LimitState, l throttle.Limit) bool { // it may have a name and a unit
+				return s.Limit.Algorithm == l.Algorithm && s.Limit.Permits == l.Permits && s.Limit.Per == l.Per && s.Limit.Burst == l.Burst
+			}
+			if !slices.EqualFunc(st.Limits, limits, same) {
+				t.Fatalf("the state is %+v, want the limits %v", st, limits)
+			}
+			limits = []throttle.Limit{bucket(30, 5), throttle.FixedWindow(7, time.Minute)}
+			f.tune(0, limits...)
 		}
 	}},
 	{"a change in a pause keeps the pause, and counts it as time", func(t *testing.T, s Suite) {

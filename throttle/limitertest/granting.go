@@ -2,6 +2,7 @@ package limitertest
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -116,9 +117,10 @@ var granting = []rule{
 			bucket(100, 20), throttle.GCRA(100, time.Second, 20), throttle.FixedWindow(20, time.Second),
 			throttle.SlidingLog(20, time.Second), throttle.SlidingWindow(20, time.Second),
 		} {
-			_, err := s.Make(l).Take(midnight, throttle.Request{N: 21})
-			if !errors.Is(err, throttle.ErrExceedsBurst) {
-				t.Errorf("limit %v: Take of 21 permits = %v, want %v", l, err, throttle.ErrExceedsBurst)
+			for _, n := range []int{21, math.MaxInt} {
+				if _, err := s.Make(l).Take(midnight, throttle.Request{N: n}); !errors.Is(err, throttle.ErrExceedsBurst) {
+					t.Errorf("limit %v: Take of %d permits = %v, want %v", l, n, err, throttle.ErrExceedsBurst)
+				}
 			}
 		}
 	}},
@@ -170,6 +172,38 @@ var granting = []rule{
 			t.Fatalf("Take(1, 600) again = %v, want 200ms", at.Sub(midnight))
 		}
 		f.grants(0, 9)
+	}},
+	{"limits beyond the list of costs are charged the common one", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 10), bucket(10, 10).Of("tokens"))
+		if at := f.take(0, throttle.Request{N: 10, Each: []int{1}}); at > after(0) {
+			t.Fatalf("Take(1, 10) = %v, want now", at.Sub(midnight))
+		}
+		f.refuses(0, 1, 100*ms)
+	}},
+	{"a request that does not say since when it waits comes now", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(1000, 1))
+		f.grants(0, 1)
+		for n := range 2 {
+			g, err := f.limiter.Take(after(time.Hour), throttle.Request{N: 1})
+			if granted := g.At <= after(time.Hour); err != nil || granted != (n == 0) {
+				t.Fatalf("Take number %d after idleness = %v, %v, want one permit", n+1, g.At.Sub(midnight), err)
+			}
+		}
+	}},
+	{"a forecast names nothing but what the request would wait for", func(t *testing.T, s Suite) {
+		f := begin(t, s, bucket(10, 10).Named("calls"), bucket(10, 1).Named("uploads"))
+		names := func(limit string, reason throttle.Reason) {
+			t.Helper()
+			got := f.limiter.Forecast(after(0), throttle.Request{N: 1, Since: after(0)})
+			if got.Limit != "" && got.Limit != limit || got.Reason != "" && got.Reason != reason {
+				t.Errorf("Forecast = %+v, want %q and limit %q, or nothing", got, reason, limit)
+			}
+		}
+		names("", "")
+		f.grants(0, 1)
+		names("uploads", throttle.ReasonRate)
+		f.pause(0, time.Minute)
+		names("", throttle.ReasonPause)
 	}},
 	{"credit for lateness is only for time in line", func(t *testing.T, s Suite) {
 		f := begin(t, s, throttle.LeakyBucket(1000, time.Second))

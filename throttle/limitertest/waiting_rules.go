@@ -3,6 +3,7 @@ package limitertest
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/shaping"
@@ -13,6 +14,17 @@ import (
 var everySecond = []throttle.Limit{throttle.LeakyBucket(1, time.Second)}
 
 var waitingRules = []waitingRule{
+	{"a decision takes no time", everySecond, func(w *waiting) {
+		for range 2 {
+			now := w.queue.Now()
+			w.limiter.Forecast(now, throttle.Request{N: 1, Since: now})
+			_, _ = w.limiter.Take(now, throttle.Request{N: 1, Since: now})
+			w.limiter.State(now)
+		}
+		if slept := time.Since(w.start); slept > 0 {
+			w.Errorf("%s: two took %v", w.rule, slept)
+		}
+	}},
 	{"callers depart in order of arrival, at the limit's instants", []throttle.Limit{throttle.LeakyBucket(7, time.Second)}, func(w *waiting) {
 		var want []string
 		for i := range 12 {
@@ -144,6 +156,31 @@ var waitingRules = []waitingRule{
 		w.queue.Close()
 		w.come("d", cost(1))
 		w.want("a 0s", "b 100ms closed", "c 100ms closed", "d 100ms closed")
+	}},
+	{"what is called at the same time grants each permit once", []throttle.Limit{throttle.TokenBucket(1, time.Hour, 20)}, func(w *waiting) {
+		w.come("first", cost(1))
+		now := w.queue.Now()
+		var granted atomic.Int64
+		for range 8 {
+			w.all.Go(func() {
+				for range 100 {
+					r := throttle.Request{N: 1, Since: now}
+					w.limiter.Forecast(now, r)
+					if g, err := w.limiter.Take(now, r); err == nil && g.At <= now {
+						granted.Add(1)
+						w.limiter.Settle(now, g, r, r)
+					}
+					w.limiter.State(now)
+					w.limiter.Reconcile(now, throttle.Fact{})
+					w.limiter.Tolerance()
+				}
+			})
+		}
+		w.all.Wait()
+		_, remote := w.limiter.(throttle.Remote) // its permits may still be in the store
+		if n := granted.Load(); n > 19 || n < 19 && !remote {
+			w.Errorf("%s: %d of the 19 permits were granted", w.rule, n)
+		}
 	}},
 	{"a permit whose caller slept too long is void", everySecond, func(w *waiting) {
 		type sleeps struct{}
