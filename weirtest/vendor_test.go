@@ -1,6 +1,7 @@
 package weirtest_test
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -113,4 +114,18 @@ func TestVendorThatRefusesUnder200(t *testing.T) {
 			t.Errorf("breaches = %v, want an early one", n)
 		}
 	})
+}
+
+// A limit of the longest time is one.
+func TestLongestLimits(t *testing.T) {
+	for _, l := range []weirtest.Limit{weirtest.SlidingLog(1, math.MaxInt64), weirtest.FixedWindow(1, math.MaxInt64), weirtest.TokenBucket(1, math.MaxInt64-1, 1)} {
+		vendor := &weirtest.Vendor{Limits: []weirtest.Limit{l}}
+		for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+			answer := httptest.NewRecorder()
+			vendor.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+			if answer.Code != want {
+				t.Errorf("%v: answer %d is %d, want %d", l, i+1, answer.Code, want)
+			}
+		}
+	}
 }

@@ -12,7 +12,7 @@ type grantLog struct {
 // forget drops permits older than Per.
 func (g *grantLog) forget(now time.Duration) {
 	old := 0
-	for old < len(g.grants) && g.grants[old]+g.limit.Per <= now {
+	for old < len(g.grants) && now-g.grants[old] >= g.limit.Per {
 		old++
 	}
 	g.grants = g.grants[old:]
@@ -27,7 +27,7 @@ func (g *grantLog) wait(now time.Duration, cost int) time.Duration {
 	if excess <= 0 {
 		return 0
 	}
-	return g.grants[excess-1] + g.limit.Per - now
+	return g.grants[excess-1] - now + g.limit.Per
 }
 
 func (g *grantLog) spend(now time.Duration, cost int) {
@@ -42,8 +42,8 @@ func (g *grantLog) standing(now time.Duration) Standing {
 	g.forget(now)
 	s := Standing{Limit: g.limit, Remaining: max(0, g.limit.Permits-len(g.grants))}
 	if n := len(g.grants); n > 0 {
-		s.Reset = g.grants[n-1] + g.limit.Per - now
-		s.Next = g.grants[0] + g.limit.Per - now
+		s.Reset = g.grants[n-1] - now + g.limit.Per
+		s.Next = g.grants[0] - now + g.limit.Per
 	}
 	return s
 }
