@@ -23,7 +23,7 @@ type Suite struct {
 	// Make makes them.
 	Make Factory
 	// Histories is how many random histories each algorithm runs. Zero: only those that rapid
-	// draws.
+	// draws, and a few long lines.
 	Histories int
 	// Tick is the granularity of the limiters; it divides a microsecond. They are called at whole
 	// ticks only, and return the first tick at or after the exact instant. A bucket must keep its

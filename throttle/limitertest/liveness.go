@@ -8,11 +8,15 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
+// leastLines is the least number of lines, whatever [Suite].Histories is: one for each algorithm on
+// average.
+const leastLines = 6
+
 // liveness runs histories of an endless line, woken late within the tolerance: the limiter must
 // reach its rate.
 func (s Suite) liveness(t *testing.T) {
 	t.Helper()
-	histories, start := s.Histories/10, s.first(origin)
+	histories, start := max(s.Histories/10, leastLines), s.first(origin)
 	for seed := range histories {
 		draw := generator(uint64(seed))
 		l := draw.limit(algorithms[draw(int64(len(algorithms)))])
