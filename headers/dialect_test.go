@@ -134,6 +134,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{Vendor: "Acme", Hosts: []string{"*.com"}},
 		{Vendor: "Acme", Hosts: []string{"api.*.example"}},
 		{Vendor: "Acme", Hosts: []string{"api.acme.example."}},
+		{Vendor: "Acme", Hosts: []string{".acme.example"}},
 		{Vendor: "Acme", Hosts: []string{"api.acme.example:443"}},
 		{Vendor: "Acme", Hosts: []string{"https://api.acme.example/"}},
 		field(headers.Field{}),

@@ -140,7 +140,7 @@ func (d *Dialect) validate() error {
 	}
 	for _, host := range d.Hosts {
 		name := strings.TrimPrefix(host, "*.")
-		if name == "" || strings.HasSuffix(name, ".") || strings.ContainsAny(name, "*/: ") || name != host && !strings.Contains(name, ".") {
+		if name == "" || strings.Trim(name, ".") != name || strings.ContainsAny(name, "*/: ") || name != host && !strings.Contains(name, ".") {
 			return fmt.Errorf("headers: dialect %s: host %q is neither a name nor one after \"*.\"", d.Vendor, host)
 		}
 	}
