@@ -24,7 +24,7 @@ func TestReplayPrintsATable(t *testing.T) {
 most in any  100ms: 3  1s: 3  10s: 3
 
                     limit  at once  held  p50 wait  p99 wait  longest  longest line  rejected by 1.5s
-              1/s burst 1        2     2        1s        2s       2s             2          1 (25 %)
+              1/s burst 1        2     2        0s        2s       2s             2          1 (25 %)
   10/s burst 3, 5/h fixed        4     0        0s        0s       0s             0           0 (0 %)
 `
 	if code != 0 || errs != "" || out != want {

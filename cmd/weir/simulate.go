@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func quantile(sorted []time.Duration, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
-	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
+	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
 }
 
 // held returns how many calls waited.

@@ -110,8 +110,15 @@ func TestPeakAndQuantile(t *testing.T) {
 		t.Errorf("peak = %d, want 3: of 999 ms to 1.5 s", got)
 	}
 	waits := []time.Duration{1, 2, 3, 4}
-	if a, b, c := quantile(waits, 0.5), quantile(waits, 0.99), quantile(nil, 0.5); a != 3 || b != 4 || c != 0 {
-		t.Errorf("quantile = %d, %d, %d, want 3, 4, 0", a, b, c)
+	if a, b, c := quantile(waits, 0.5), quantile(waits, 0.99), quantile(nil, 0.5); a != 2 || b != 4 || c != 0 {
+		t.Errorf("quantile = %d, %d, %d, want 2, 4, 0", a, b, c)
+	}
+	hundred := make([]time.Duration, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(i + 1)
+	}
+	if got := quantile(hundred, 0.99); got != 99 {
+		t.Errorf("quantile = %d, want 99: one of the hundred waits is longer", got)
 	}
 }
 
