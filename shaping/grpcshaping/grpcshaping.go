@@ -43,7 +43,7 @@ func Unary(queue func(method string) *shaping.Queue) grpc.UnaryClientInterceptor
 }
 
 // Stream is [Unary] for streams: each waits once, before it is opened. A refusal is read when the
-// stream is opened and at each message received.
+// stream is opened or at the message that ends it.
 func Stream(queue func(method string) *shaping.Queue) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 		q := queue(method)
@@ -57,7 +57,7 @@ func Stream(queue func(method string) *shaping.Queue) grpc.StreamClientIntercept
 		if believe(q, err); err != nil {
 			return nil, err
 		}
-		return &stream{s, q}, nil
+		return &stream{ClientStream: s, queue: q}, nil
 	}
 }
 
@@ -65,11 +65,15 @@ func Stream(queue func(method string) *shaping.Queue) grpc.StreamClientIntercept
 type stream struct {
 	grpc.ClientStream
 	queue *shaping.Queue
+	ended bool // by an error, which later calls of RecvMsg return again
 }
 
 func (s *stream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	believe(s.queue, err)
+	if err != nil && !s.ended {
+		s.ended = true
+		believe(s.queue, err)
+	}
 	return err
 }
 

@@ -159,6 +159,30 @@ func TestRefusalPausesTheQueue(t *testing.T) {
 	}
 }
 
+// A stream returns its end as often as it is asked, but it was refused once.
+func TestARefusalPausesOnce(t *testing.T) {
+	s := &server{refusals: 1, delay: 100 * time.Millisecond}
+	q := newQueue(t)
+	watch, err := dial(t, s, q).Watch(t.Context(), new(grpc_health_v1.HealthCheckRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := watch.Recv(); status.Code(err) != codes.ResourceExhausted {
+			t.Fatalf("Recv = %v, want ResourceExhausted", err)
+		}
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := watch.Recv(); status.Code(err) != codes.ResourceExhausted {
+		t.Fatalf("Recv = %v, want ResourceExhausted", err)
+	}
+	if f, err := q.Forecast(t.Context(), &shaping.Turn{N: 1}); err != nil || f.Reason != "" {
+		t.Errorf("Forecast = %+v, %v, want no pause", f, err)
+	}
+}
+
 func TestRejectedCallHasAStatus(t *testing.T) {
 	q := newQueue(t, throttle.LeakyBucket(1, time.Minute))
 	client := dial(t, new(server), q)
