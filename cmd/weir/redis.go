@@ -210,8 +210,11 @@ func (s settings) change(ctx context.Context, c console, rdb redis.UniversalClie
 	if i < 0 { // it may be quoted, as printed
 		i = slices.IndexFunc(lanes, func(l distributed.Lane) bool { return readableKey(l.Key) == ch.key })
 	}
-	if i < 0 {
-		return cmp.Or(err, fmt.Errorf("no lane %q in namespace %q", ch.key, s.namespace))
+	switch {
+	case i < 0 && err != nil:
+		return fmt.Errorf("%s %q: lane not found: %w", ch.verb, ch.key, err)
+	case i < 0:
+		return fmt.Errorf("no lane %q in namespace %q", ch.key, s.namespace)
 	}
 	if ch.key = lanes[i].Key; cutEscape.MatchString(ch.key) {
 		return fmt.Errorf("lane %q: its key is too long, and its end is not known: %s it by its whole key in Go", ch.key, ch.verb)

@@ -149,6 +149,18 @@ func TestSilentRedisIsNamed(t *testing.T) {
 	}
 }
 
+// A lane that is not found is named, also beside the error of another.
+func TestOperatorNamesAWrongLane(t *testing.T) {
+	server := redistest.Start(t)
+	if _, err := server.Do("SET", "weir:1:{company/broken}", "text"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runs(t, "", "redis", "-addr", server.Addr(), "-namespace", "company", "resume", "absent")
+	if code != 1 || out != "" || !strings.Contains(errs, `resume "absent": lane not found: Redis at `) || !strings.Contains(errs, `lane "broken": WRONGTYPE`) {
+		t.Errorf("resume = %d, %q, %s, want 1 and both lanes", code, out, errs)
+	}
+}
+
 // The end of a long key is a hash. Its lane is named by the key that is printed.
 func TestLongKeys(t *testing.T) {
 	server := redistest.Start(t)
