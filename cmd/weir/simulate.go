@@ -43,7 +43,7 @@ type outcome struct {
 
 // simulate makes calls wait in line for limits, in order of their arrivals. A call that would wait
 // for longer than maxWait is rejected on arrival, and spends nothing; zero: no bound. It fails if a
-// limit never grants a single permit.
+// call would never depart, or after the last instant.
 func simulate(limits []throttle.Limit, arrivals []throttle.Instant, maxWait time.Duration) (o outcome, err error) {
 	local := throttle.Local{Wall: func(now throttle.Instant) throttle.Instant { return now }}
 	limiter, err := local.Limiter("", limits...)
@@ -83,10 +83,10 @@ func depart(limiter throttle.Limiter, now throttle.Instant, r throttle.Request, 
 		switch {
 		case err != nil:
 			return 0, false, err
+		case grant.At >= throttle.Never.Add(-time.Second): // a bucket counts to just before it
+			return 0, false, fmt.Errorf("a call would depart after the year 2262, or never")
 		case grant.At <= now:
 			return now, true, nil
-		case grant.At == throttle.Never:
-			return 0, false, fmt.Errorf("the limiter never grants a permit")
 		}
 		now = grant.At
 	}

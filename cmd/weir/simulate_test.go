@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,15 @@ func TestLimitsThatAreWrongAreNamed(t *testing.T) {
 	for _, text := range []string{"", "10/q", "10/s, ", "10/s name a, 5/s name a"} {
 		if _, err := parseCandidate(text); err == nil {
 			t.Errorf("parseCandidate(%q) = nil, want an error", text)
+		}
+	}
+}
+
+// Waits beyond the last instant are no waits until then.
+func TestSimulateEndsWithTime(t *testing.T) {
+	for _, text := range []string{"1/31d", "log 1/31d", "1/31d fixed"} {
+		if o, err := simulate(limits(t, text), after(make([]time.Duration, 3000)...), 0); err == nil || !strings.Contains(err.Error(), "after the year 2262") {
+			t.Errorf("%s: simulate of 3000 calls = %d departures, %v, want an error", text, len(o.departures), err)
 		}
 	}
 }
