@@ -71,8 +71,11 @@ func TestHandlerRefuses(t *testing.T) {
 
 func TestMistakesPanic(t *testing.T) {
 	for what, mistake := range map[string]func(){
-		"weirtest: the zero Limit is not valid":  func() { weirtest.New(t, weirtest.Limit{}) },
-		"weirtest: New did not make this Vendor": func() { new(weirtest.Vendor).Transport() },
+		"weirtest: the zero Limit is not valid":                               func() { weirtest.New(t, weirtest.Limit{}) },
+		"weirtest: New did not make this Vendor":                              func() { new(weirtest.Vendor).Transport() },
+		"weirtest: sliding-log 0/1s is not positive":                          func() { weirtest.SlidingLog(0, time.Second) },
+		"weirtest: concurrency 0 is not positive":                             func() { weirtest.InFlight(0) },
+		"weirtest: token-bucket 1/2000000h0m0s burst 2 is too large to count": func() { weirtest.TokenBucket(1, 2_000_000*time.Hour, 2) },
 	} {
 		func() {
 			defer func() {

@@ -109,14 +109,14 @@ func (l Limit) Quota() int {
 	return l.Permits
 }
 
-// mustBeValid panics for a limit that cannot be counted.
+// mustBeValid panics for a limit that cannot be counted, in the name of weirtest, whose users see it.
 func (l Limit) mustBeValid() {
 	timed := l.kind != concurrency
 	if l.Permits <= 0 || timed && l.Per <= 0 || l.kind == tokenBucket && l.Burst <= 0 {
-		panic(fmt.Sprintf("testserver: %v is not positive", l))
+		panic(fmt.Sprintf("weirtest: %v is not positive", l))
 	}
 	if l.kind == tokenBucket && int64(l.Burst) > (math.MaxInt64-int64(l.Permits))/int64(l.Per) {
-		panic(fmt.Sprintf("testserver: %v is too large to count", l))
+		panic(fmt.Sprintf("weirtest: %v is too large to count", l))
 	}
 }
 
@@ -134,5 +134,5 @@ func (l Limit) newMeter(start time.Time) meter {
 	case concurrency:
 		return &flight{limit: l}
 	}
-	panic("testserver: zero Limit")
+	panic("weirtest: the zero Limit is not valid")
 }
