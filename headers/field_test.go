@@ -76,6 +76,7 @@ func TestValueInSentence(t *testing.T) {
 		{"wait 1 hour and 5 minutes, please", "wait ", 65 * time.Minute},
 		{"wait 1 day, 2 hrs, 3 mins, 4 secs", "wait ", 26*time.Hour + 3*time.Minute + 4*time.Second},
 		{"wait 1h 30m 5s.", "wait ", 90*time.Minute + 5*time.Second},
+		{"wait 1 minute(s), 30 second(s)", "wait ", 90 * time.Second},
 		{"wait 1h, 30m", "wait ", 90 * time.Minute},
 		{"wait 20s. 10 minutes are too long", "wait ", 20 * time.Second},
 		{"wait 1min 30sec", "wait ", 90 * time.Second},

@@ -366,7 +366,8 @@ func phrase(text string) string {
 			return cmp.Or(sum, word)
 		}
 		sum += number + unit
-		text = strings.TrimPrefix(strings.TrimLeft(rest, ", "), "and ")
+		rest = strings.TrimLeft(strings.TrimPrefix(rest, "(s)"), ", ")
+		text = strings.TrimPrefix(rest, "and ")
 	}
 }
 
