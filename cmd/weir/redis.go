@@ -149,9 +149,9 @@ func (s settings) lanes(ctx context.Context, rdb redis.UniversalClient) ([]distr
 	lanes, err := distributed.Lanes(ctx, rdb, s.namespace)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("Redis at %s: no answer in %v: %w", s.addr, s.timeout, err)
+		err = fmt.Errorf("asking Redis at %s: no answer in %v: %w", s.addr, s.timeout, err)
 	case err != nil:
-		err = fmt.Errorf("Redis at %s: %w", s.addr, err)
+		err = fmt.Errorf("asking Redis at %s: %w", s.addr, err)
 	}
 	return lanes, err
 }

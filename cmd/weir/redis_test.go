@@ -144,7 +144,7 @@ func TestSilentRedisIsNamed(t *testing.T) {
 	defer silent.Close()
 	addr := silent.Addr().String()
 	code, out, errs := runs(t, "", "redis", "-namespace", "company", "-addr", addr, "-timeout", "200ms", "lanes")
-	if want := "weir redis: Redis at " + addr + ": no answer in 200ms"; code != 1 || out != "" || !strings.HasPrefix(errs, want) {
+	if want := "weir redis: asking Redis at " + addr + ": no answer in 200ms"; code != 1 || out != "" || !strings.HasPrefix(errs, want) {
 		t.Errorf("lanes = %d, %q, %q, want 1 and %q", code, out, errs, want)
 	}
 }
@@ -156,7 +156,7 @@ func TestOperatorNamesAWrongLane(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runs(t, "", "redis", "-addr", server.Addr(), "-namespace", "company", "resume", "absent")
-	if code != 1 || out != "" || !strings.Contains(errs, `resume "absent": lane not found: Redis at `) || !strings.Contains(errs, `lane "broken": WRONGTYPE`) {
+	if code != 1 || out != "" || !strings.Contains(errs, `resume "absent": lane not found: asking Redis at `) || !strings.Contains(errs, `lane "broken": WRONGTYPE`) {
 		t.Errorf("resume = %d, %q, %s, want 1 and both lanes", code, out, errs)
 	}
 }
@@ -214,7 +214,7 @@ func TestRedisPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"redis", "-addr", server.Addr(), "-namespace", "company", "lanes"}
-	if code, out, errs := runs(t, "", args...); code != 1 || out != "" || !strings.Contains(errs, "Redis at "+server.Addr()+": NOAUTH") {
+	if code, out, errs := runs(t, "", args...); code != 1 || out != "" || !strings.Contains(errs, "asking Redis at "+server.Addr()+": NOAUTH") {
 		t.Errorf("lanes without a password = %d, %q, %s, want 1 and NOAUTH alone", code, out, errs)
 	}
 	if code, out, errs := runs(t, "", append(args, "-password-file", file)...); code != 0 || out != "no lanes\n" {
