@@ -188,8 +188,7 @@ func (l *limiter) moves() bool {
 // found notes that the file could be used.
 func (l *limiter) found() { l.lostAt, l.cause, l.calls = 0, "", l.calls+1 }
 
-// later applies op to the state, now or as soon as the file is usable. It passes the instant by the
-// lane's clock to op.
+// later applies op to the state at an instant of the lane's clock, now or once the file is usable.
 func (l *limiter) later(now throttle.Instant, op func(h throttle.Instant)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -374,8 +373,7 @@ func (l *limiter) stray(e store.Event) {
 	}
 }
 
-// closing bounds how long Close tries to write what this process holds. Others have the
-// lock for microseconds, unless one of them is stopped.
+// closing bounds how long Close tries to write. Others have the lock for microseconds if none is stopped.
 const closing = 250 * time.Millisecond
 
 // Close implements [throttle.Remote]. It first sends what this process holds, for 250 ms at

@@ -97,6 +97,13 @@ func TestReadingsBoundDepartures(t *testing.T) {
 			{count: 8, want: 8},
 			{count: 9, entry: store.Entry{Landed: 8, Reading: reading(8, 0, 7)}, pace: store.Pacing{Unbound: true}, want: 9},
 		},
+		"answers that never come delay once": {
+			{count: 8, want: 8},
+			{entry: store.Entry{Landed: 5, Reading: reading(8, 0, 5)}},
+			{after: time.Second, count: 1, want: 1},
+			{after: 1010 * time.Millisecond, count: 9, entry: store.Entry{Landed: 1}, want: 1},
+			{after: 1020 * time.Millisecond, count: 9, entry: store.Entry{Landed: 1}, want: 1},
+		},
 		"a process died with eight calls": {
 			{count: 16, want: 16},
 			{entry: store.Entry{Landed: 8, Reading: reading(16, 0, 8)}},

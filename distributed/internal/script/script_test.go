@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "b5b37168f8a58121c73c1c04d661afefa7e3ed2277863a074dd2baa0d3482f7b"
+const scriptSum = "646b6723a834495fd4c14b0da7260e3e0f3b799861df5ecee842159dd9f4d6b6"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -87,7 +87,10 @@ local function read(landed, spared, ordinal, left, before)
     known.landed = max(known.landed, min(known.mark, known.ordinal))
     known.mark, known.due = known.ordinal, later
   end
-  if known.ceiling > 0 then known.ceiling = known.ceiling + spared end
+  if known.ceiling > 0 then
+    known.ceiling = known.ceiling + spared
+    if now >= known.lease then known.landed = known.ordinal end -- an answer that is missing for so long never comes
+  end
   if ordinal > known.newest then
     local low = left + before + 1
     if known.ceiling == 0 then known.lease = now + 1000000 end
