@@ -163,14 +163,14 @@ func (l *Limiter) keep(now throttle.Instant, patient bool) {
 
 // spare returns for how long other replicas do not need the permits in hand. If the limits have
 // more at hand, or if there is no other replica, that is until these are nearly void. If not, it is
-// lingerFor, or less if they are due soon, but as long as a call takes: a caller who needs other
-// limits, too, may be back by then.
+// lingerFor, for a caller who needs other limits, too. But they go back a lead before they are due:
+// two replicas with permits of two lanes, each in need of the other's, could exchange them for ever.
 func (l *Limiter) spare(now throttle.Instant) time.Duration {
 	first := l.hand[0].at
 	if !l.scarce(now) || l.known.alive < 2 {
 		return first.Add(l.tolerance * 7 / 8).Sub(now)
 	}
-	return max(min(first.Sub(now)-lingerFor, lingerFor), l.Trip.Lead())
+	return min(first.Sub(now)-l.Trip.Lead(), lingerFor)
 }
 
 // relax gives back the permits in hand if no caller is expected any more.
