@@ -159,7 +159,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return rate, hold, false
 	}
 	ahead := t.end().Sub(now).Seconds()
-	if (s.Setting.Spread && left >= t.reserve(s.RTT) || s.Setting.Shared && t.Stands && left >= 1) && ahead > 0 {
+	if s.Setting.Spread && left >= t.reserve(s.RTT) && ahead > 0 {
 		return left / ahead, 0, false
 	}
 	keep, room := t.readers(s), t.C-float64(granted)
