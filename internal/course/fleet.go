@@ -339,10 +339,3 @@ func (f *fleet) departed(now throttle.Instant, n int64) {
 		f.replicator.Flush()
 	}
 }
-
-// recall takes back a departure that the store did not count: the number may have been sent, so it
-// counts as answered and refused.
-func (f *fleet) recall() {
-	f.unsent.Landed++
-	f.unsent.Refused++
-}

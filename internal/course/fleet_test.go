@@ -179,6 +179,39 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 	}
 }
 
+// A level that rose sets no ceiling, and the store forgets the one before. Once readings bind again,
+// the fleet proposes the ceiling that its learner knows: at most 4 left, of which a call in flight
+// takes one.
+func TestFleetProposesAForgottenCeiling(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Share(new(deaf), true)
+	answer := func(n int64, limit, left float64) store.Pacing {
+		now := dawn + throttle.Instant(n)*10_000_000
+		a, ok := r.depart(now)
+		if !ok {
+			t.Fatalf("call %d is held", n)
+		}
+		a.Quotas = []learn.Quota{{Name: "a", Limit: limit, Remaining: left, HasLimit: true, HasRemaining: true}}
+		r.Landed(t.Context(), now+5_000_000, &a)
+		view := store.FleetState{Now: now + 5_000_000, Ordinal: n, Landed: n - 1, Replicas: 2}
+		r.Apply(r.Propose(view).Data, n, view.Now)
+		return r.Pacing(view)
+	}
+	n := int64(1)
+	for ; !answer(n, 20, 10).Unbound; n++ {
+		if n == 200 {
+			t.Fatal("a level that rises by 100/s binds")
+		}
+	}
+	if n++; answer(n, 30, 4).Unbound {
+		t.Fatal("a new quota binds nothing")
+	}
+	next := r.Propose(store.FleetState{Now: dawn + throttle.Instant(n+1)*10_000_000, Ordinal: n, Landed: n, Replicas: 2}).Reading
+	if ceiling := next.Landed + next.Left + 1; next.Ordinal != n || ceiling < n+3 || ceiling > n+4 {
+		t.Errorf("after departure %d with 4 left the fleet proposes %+v, want the ceiling %d", n, next, n+4)
+	}
+}
+
 // A call that departed gives its permit back, because its caller has left. The number of departures
 // may have been sent, so the store counts the call as landed, and as one that spent nothing. Otherwise readings
 // would set a ceiling that is too low.

@@ -151,7 +151,10 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 		f.rate = p.Rate
 	}
 	c.replan(now)
-	reserve, bound := c.state.Bound(v.Now)
+	ceiling, reserve, bound := c.state.Bound()
+	if f.unbound && bound { // the store has forgotten the ceiling
+		f.unsent.Reading = store.Reading{Ordinal: c.state.Last.Ordinal, Left: int64(ceiling) - 1}
+	}
 	f.unbound, f.reserve = !bound, int(reserve)
 	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
 	if f.rate > 0 {

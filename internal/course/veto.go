@@ -129,8 +129,9 @@ func (c *Course) Leave(t flight.Turn) {
 	switch {
 	case c.fleet == nil && c.begun:
 		c.state.Lapsed(t.Call.Seen.Ordinal(), 1)
-	case c.fleet != nil && t.Call.Given == 0:
-		c.fleet.recall()
+	case c.fleet != nil && t.Call.Given == 0: // the store may have counted it, so it has landed, and spent nothing
+		c.fleet.unsent.Landed++
+		c.fleet.unsent.Refused++
 	}
 	if c.pace != nil {
 		c.pace.Refund(t.Now, t.Grant, throttle.Request{N: 1, Since: t.Since})

@@ -5,8 +5,6 @@ import (
 	"hash/fnv"
 	"math"
 	"time"
-
-	"github.com/weirgo/weir/throttle"
 )
 
 // A Quota is an answer's report of one limit. The zero value reports nothing.
@@ -76,17 +74,17 @@ func Left(quotas []Quota) (left float64, ok bool) {
 }
 
 // Bound reports whether readings bound departures, because the rise of a level is unknown yet. It
-// also returns how many of the permits left of the scarcest quota are kept for single calls that
-// read it. A quota that has n more left keeps n fewer of those.
-func (s *State) Bound(now throttle.Instant) (reserve float64, ok bool) {
-	least, most := float64(mostCalls), math.Inf(-1)
+// also returns the least ceiling of the quotas, and how many of the permits left of the scarcest one
+// are kept for single calls that read it. A quota that has n more left keeps n fewer of those.
+func (s *State) Bound() (ceiling, reserve float64, ok bool) {
+	ceiling, least, most := float64(mostCalls), float64(mostCalls), math.Inf(-1)
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !s.believes() {
-			least = min(least, t.V)
+			ceiling, least = min(ceiling, t.C), min(least, t.V)
 			if !t.fills() {
 				most, ok = max(most, t.readers(s)-t.V), true
 			}
 		}
 	}
-	return max(0, least+most), ok
+	return ceiling, max(0, least+most), ok
 }

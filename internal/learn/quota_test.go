@@ -25,11 +25,11 @@ func TestEachQuotaKeepsItsOwnReserve(t *testing.T) {
 	}
 	window := Quota{Limit: 190, Remaining: 189, Window: 10 * time.Second, HasLimit: true, HasRemaining: true, HasWindow: true}
 	day := Quota{Name: "daily", Limit: 500_000, Remaining: 430_000, Window: 24 * time.Hour, HasLimit: true, HasRemaining: true, HasWindow: true}
-	alone, _ := answered(window).Bound(begun)
-	if kept, ok := answered(window, day).Bound(begun); !ok || kept != alone {
+	_, alone, _ := answered(window).Bound()
+	if _, kept, ok := answered(window, day).Bound(); !ok || kept != alone {
 		t.Errorf("%.0f of the window's 185 permits are kept beside the day's quota, want %.0f as without it", kept, alone)
 	}
-	if kept, ok := new(New(Setting{})).Bound(begun); kept != 0 || ok {
+	if _, kept, ok := new(New(Setting{})).Bound(); kept != 0 || ok {
 		t.Errorf("a lane without a reading keeps %.0f, bound %v, want none", kept, ok)
 	}
 }
