@@ -175,3 +175,28 @@ func TestASnapshotReplacesNoMessageThatItLacks(t *testing.T) {
 		})
 	}
 }
+
+// After the refusal of a single call the next one waits until the caller that decides has applied
+// it, whether readings or a probe make calls go one by one. Until then the wait that follows from
+// the refusal is not known.
+func TestASingleCallWaitsForARefusalToBeApplied(t *testing.T) {
+	for _, pace := range []store.Pacing{{}, {Probe: true}} {
+		c := newCounting(t)
+		c.ask(0, 8, store.Entry{}, store.Pacing{})
+		c.ask(0, 0, store.Entry{Landed: 8, Reading: store.Reading{Ordinal: 8, Landed: 7}}, pace)
+		if got := c.ask(1001*time.Millisecond, 1, store.Entry{}, pace); got != 1 {
+			t.Fatalf("%d are granted, want a single one", got)
+		}
+		other := *c
+		refusal := store.Entry{Landed: 1, Refused: 1, Data: []byte("refusal"), Revoke: true}
+		if got := c.ask(1002*time.Millisecond, 1, refusal, pace); got != 0 {
+			t.Errorf("with the refusal %d are granted, want 0", got)
+		}
+		if got := other.ask(1003*time.Millisecond, 1, store.Entry{}, pace); got != 0 {
+			t.Errorf("before another caller has applied the refusal %d are granted, want 0", got)
+		}
+		if got := c.ask(1004*time.Millisecond, 1, store.Entry{}, pace); got != 1 {
+			t.Errorf("once the refusal is applied %d are granted, want 1", got)
+		}
+	}
+}

@@ -178,11 +178,13 @@ local function room()
   return known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53
 end
 
--- hold returns the instant of the earliest departure.
+-- hold returns the instant of the earliest departure. After a refusal, the next one waits until the
+-- caller that decides has applied it.
 local function hold()
+  local applied = known.applied >= known.to
+  if known.lease == 0 and room() == 0 and not applied then return max(known.hold, now + SOON) end
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
-  local applied = known.landed == known.ordinal and known.applied >= known.to -- all answers are applied
-  if room() > 0 or known.alone == 1 or applied then return known.hold end
+  if room() > 0 or known.alone == 1 or applied and known.landed == known.ordinal then return known.hold end
   -- Callers take turns to ask, half as often after each time without a grant.
   local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
   return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
