@@ -83,7 +83,7 @@ func (s *State) read(f *Fact) {
 		if q := &f.Quotas[i]; q.sane() {
 			t := s.ceilingOf(q.Key())
 			t.Call = max(1, s.Cost)
-			if t.observe(s, f, q) {
+			if (!f.guessed || t.Last.Ordinal == 0) && t.observe(s, f, q) { // a level is counted from the departure
 				t.counted(f, q.Remaining)
 			}
 			if s.Setting.Waits {
@@ -91,7 +91,7 @@ func (s *State) read(f *Fact) {
 			}
 		}
 	}
-	if !f.Refused {
+	if !f.Refused && !f.guessed {
 		s.Unread(f.Ordinal)
 	}
 }
