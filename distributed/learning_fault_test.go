@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -112,6 +113,30 @@ func TestEachLossIsHeldToWhatWasLearnedLast(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 	})
+}
+
+// Without Redis nothing bounds calls by reported quotas. Processes then take their share of the rate
+// with which the rest lasts until a window ends, or at which a bucket is refilled, and are not
+// refused. At first nothing but the reset is known.
+func TestALossIsHeldToWhatWasReportedLast(t *testing.T) {
+	for _, limit := range []testserver.Limit{testserver.FixedWindow(100, 10*time.Second), testserver.TokenBucket(20, time.Second, 60), testserver.SlidingLog(100, 10*time.Second)} {
+		for _, before := range []int{15, 150} {
+			t.Run(fmt.Sprintf("%v after %d calls", limit, 2*before), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newCompany(t, testserver.XRateLimitEpoch)
+					f.vendor.Limits = []testserver.Limit{limit}
+					f.join()
+					f.join()
+					f.drain(4, before, before)
+					refused := f.refused()
+					f.redis.Break(redispipe.Loading)
+					if took := f.drain(16, 40, 40); f.refused() > refused || took > time.Minute {
+						t.Errorf("without Redis 80 calls took %v, and %d were refused, want a minute at most and 0", took, f.refused()-refused)
+					}
+				})
+			})
+		}
+	}
 }
 
 // A band is processes that share a lane over sockets, each with its own connection to Redis. Each

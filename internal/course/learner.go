@@ -160,6 +160,9 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}
+	if p.Even > 0 {
+		pace.Even = time.Duration(min(1e9/p.Even, math.MaxInt64/4))
+	}
 	if p.Asks {
 		pace.NotBefore = p.Sure
 	}

@@ -23,6 +23,7 @@ type Plan struct {
 	Probe    bool             // one call at a time until an answer
 	Reported bool             // reported quotas count, so a new plan is needed after each departure
 	Bounded  bool             // reported quotas set the pace
+	Even     float64          // permits per second with which the rest of quotas lasts until they are whole; zero: none is reported
 }
 
 // Plan returns the plan for now. Granted is the lane's latest ordinal.
@@ -81,8 +82,5 @@ const slowest = 1.0 / (24 * 3600)
 // Changed reports whether p's limits differ enough from those of the plan in
 // force to tune the limiter.
 func (p Plan) Changed(old Plan) bool {
-	if (p.Rate > 0) != (old.Rate > 0) {
-		return true
-	}
-	return math.Abs(p.Rate-old.Rate) > old.Rate*LeastTune
+	return (p.Rate > 0) != (old.Rate > 0) || math.Abs(p.Rate-old.Rate) > old.Rate*LeastTune
 }

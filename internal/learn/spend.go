@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -21,7 +22,6 @@ const (
 	answers      = 1    // seconds for which the next call awaits an answer
 	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
 	inTime       = 32   // least round trips in a window whose last permits leave a few at a time
-	asking       = 8    // the same if processes share the lane
 )
 
 // readers returns how many permits are kept for single calls that read the level, because its rise,
@@ -133,6 +133,14 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
+	even, left, ahead := t.Slope, max(t.left(now, granted), 1), t.end().Sub(t.At).Seconds()
+	if t.end() > 0 && t.end() <= now { // the window has ended
+		left, ahead = t.Top, 0
+	}
+	if !t.fills() { // a minute is a guess
+		even = left / cmp.Or(max(0, ahead), t.Full, t.Window, t.Period, time.Minute.Seconds())
+	}
+	p.Even = min(cmp.Or(p.Even, even), even)
 	if most := t.part(s); most > 0 && (rate == 0 || rate > most) {
 		rate = most
 	}
@@ -167,11 +175,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false
 	case unanswered: // its answer says more
-		wait := float64(answers)
-		if s.Setting.Shared {
-			wait = max(0.1, asking*s.RTT)
-		}
-		return 0, now.Add(seconds(wait)), true
+		return 0, now.Add(seconds(answers)), true
 	case left >= keep+1: // answers overtook each other: the next one says how much of it is sure
 		return 0, 0, false
 	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window

@@ -96,6 +96,7 @@ type Reading struct {
 type Pacing struct {
 	Counted    bool             // each departure takes a permit of the store, which counts them, even if nothing delays it
 	Interval   time.Duration    // from each departure to the next; zero: none
+	Even       time.Duration    // from each departure to the next without the store, if Interval is less; zero: Interval
 	NotBefore  throttle.Instant // no departure before it, by the store's clock; zero: no bound
 	Probe      bool             // departures after the ordinal ProbeAfter go one by one, a second apart
 	ProbeAfter int64

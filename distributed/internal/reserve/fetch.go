@@ -303,9 +303,7 @@ func (l *Limiter) returnFar(now throttle.Instant) (asks bool) {
 	if l.learning != nil && l.learning.counted && !l.hand.after(l.paced(now)) {
 		return l.start(nil)
 	}
-	back := l.hand
-	l.hand = nil
-	for _, p := range slices.Backward(back) {
+	for _, p := range slices.Backward(l.hand.all()) {
 		l.learning.lapse(p)
 		l.credit(p)
 	}

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/call"
@@ -71,10 +72,7 @@ func (k *known) limits(got *script.Reply, asked bool, c *call.Clock, read thrott
 // replicas returns the number by which an outage divides: the larger of the count that Redis
 // returned lately and the configured one, because quiet replicas are not counted.
 func (k *known) replicas(set *call.Settings) int {
-	if n := max(k.most, set.Replicas); n > 0 {
-		return n
-	}
-	return call.DefaultReplicas
+	return cmp.Or(max(k.most, set.Replicas), call.DefaultReplicas)
 }
 
 // sinkAfter is how long the largest count of replicas holds once fewer are counted, because

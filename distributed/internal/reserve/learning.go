@@ -93,7 +93,8 @@ func (l *Limiter) propose() *script.Update {
 	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.Mu.Unlock()
 	w := s.learner.Propose(v)
-	t := script.NewUpdate(s.learner.Pacing(v))
+	p := s.learner.Pacing(v)
+	t := script.NewUpdate(p)
 	for _, lapsed := range v.Canceled {
 		t.Lapsed += lapsed.Count
 	}
@@ -102,6 +103,10 @@ func (l *Limiter) propose() *script.Update {
 	}
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
+	if l.Lost && p.Even != s.pace.Even { // a window has ended
+		s.pace.Even = p.Even
+		l.enforce()
+	}
 	s.entry.Join(w, mostUnsent)
 	s.revokes = s.entry.Revoke
 	t.Place, t.Ordinal, t.Landed, t.Entry, t.Seen, t.Lively = s.place, s.ordinal, s.landed, s.entry, s.field, s.lively > 0
@@ -154,8 +159,7 @@ func (l *Limiter) apply(got *script.Reply) {
 
 // obey puts a pace in force here.
 func (l *Limiter) obey(p store.Pacing) {
-	s := l.learning
-	old := s.pace
+	s, old := l.learning, l.learning.pace
 	s.pace = p
 	if p.Counted != s.counted {
 		s.counted = p.Counted

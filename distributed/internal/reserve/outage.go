@@ -67,8 +67,10 @@ func (l *Limiter) divided() []throttle.Limit {
 	out := make([]throttle.Limit, len(l.limits))
 	for i, limit := range l.limits {
 		limit = limit.Enforced()
-		per := float64(limit.Per) * replicas / share
-		permits := float64(limit.Permits)
+		if i == len(l.limits)-1 && l.encoded.Learned { // the store bounds calls by reported quotas
+			limit.Per = max(limit.Per, time.Duration(limit.Permits)*l.learning.pace.Even)
+		}
+		per, permits := float64(limit.Per)*replicas/share, float64(limit.Permits)
 		// Fewer permits if the time would be too long for a Duration.
 		if scale := per / float64(math.MaxInt64/2); scale > 1 {
 			per, permits = per/scale, max(permits/scale, 1)
@@ -163,12 +165,11 @@ func (l *Limiter) Lose(cause string) {
 		return
 	}
 	l.Lost = true
-	now := l.clock.Now()
 	if !l.Hub.Set.FailClosed {
 		l.enforce()
 	}
 	if l.paused > 0 {
-		l.outage.pause(now, l.paused)
+		l.outage.pause(l.clock.Now(), l.paused)
 	}
 }
 

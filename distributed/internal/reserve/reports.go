@@ -145,9 +145,7 @@ func (l *Limiter) credit(p permit) {
 // surrender gives back all permits in hand, at once, because other replicas may need them. The
 // last go first: a bucket's state moves back only if every charge since an instant came back.
 func (l *Limiter) surrender() {
-	back := l.hand
-	l.hand = nil
-	for _, p := range slices.Backward(back) {
+	for _, p := range slices.Backward(l.hand.all()) {
 		l.discard([]permit{p})
 	}
 	if len(l.reports) > 0 && !l.Lost && !l.Closed {
