@@ -130,7 +130,7 @@ func (k *learned) read(now throttle.Instant, u *update) {
 	}
 	if k.ceiling > 0 {
 		k.ceiling += int64(e.Refused) + u.lapsed
-		if int64(now) >= k.lease {
+		if k.lease > 0 && int64(now) >= k.lease {
 			k.landed = k.ordinal // an answer that is missing for so long never comes
 		}
 	}

@@ -200,3 +200,35 @@ func TestASingleCallWaitsForARefusalToBeApplied(t *testing.T) {
 		}
 	}
 }
+
+// Departures land with their answers, and not because a permit came back, or is dated ahead.
+func TestNothingLandsUnanswered(t *testing.T) {
+	reading := store.Reading{Ordinal: 1, Left: 60}
+	for name, test := range map[string]struct {
+		count  int
+		pace   time.Duration
+		lapsed int64
+		want   int64
+	}{
+		"a permit comes back": {50, 0, 1, 2},
+		"permits ahead":       {4, 100 * time.Millisecond, 0, 1},
+	} {
+		c := newCounting(t)
+		c.ask(0, 1, store.Entry{}, store.Pacing{})
+		c.ask(time.Millisecond, 0, store.Entry{Landed: 1, Reading: reading}, store.Pacing{})
+		landed := int64(0)
+		for i, lapsed := range []int64{0, test.lapsed, 0} {
+			update := NewUpdate(store.Pacing{Counted: true, TTL: time.Minute, Interval: test.pace})
+			update.Place, update.Lapsed = c.place, lapsed
+			r := &Request{now: dawn + Micros(time.Duration(i+2)*time.Millisecond), Tolerance: asTolerance, Horizon: time.Second, Latest: time.Second, Most: 100, Seen: c.seen, Limits: c.limits, Update: update}
+			if i == 0 {
+				r.Groups = []Group{{Count: test.count, Costs: []int64{1}}}
+			}
+			got := c.bench.call(c.lane, r)
+			c.seen, landed = got.Seen, got.Learned.Landed
+		}
+		if landed != test.want {
+			t.Errorf("%s: %d departures have landed, want %d", name, landed, test.want)
+		}
+	}
+}

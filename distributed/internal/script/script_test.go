@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "ef2721d813f68d7840ea8a07d6aaf7b71b0b2e9cc14986e116a70bc5a6b5b49c"
+const scriptSum = "b770f79b7f0109434f11f51214394cf11cb933fb97df2cce6e03dbbe18d48c9d"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

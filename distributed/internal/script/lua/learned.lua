@@ -89,7 +89,7 @@ local function read(landed, spared, ordinal, left, before)
   end
   if known.ceiling > 0 then
     known.ceiling = known.ceiling + spared
-    if now >= known.lease then known.landed = known.ordinal end -- an answer that is missing for so long never comes
+    if known.lease > 0 and now >= known.lease then known.landed = known.ordinal end -- an answer that is missing for so long never comes
   end
   if ordinal > known.newest then
     local low = left + before + 1
