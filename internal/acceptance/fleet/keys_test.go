@@ -22,7 +22,7 @@ import (
 // the next permits of one lane and another those of the other lane. If neither gave them back in
 // time, no call would depart any more, as after 22 of 40 such flushes without it.
 func TestFlushesLeaveTheRateOfTwoLanes(t *testing.T) {
-	for again := range 12 {
+	for again := range 6 {
 		synctest.Test(t, func(t *testing.T) {
 			redis := redispipe.Start(t, time.Millisecond)
 			var served atomic.Int64

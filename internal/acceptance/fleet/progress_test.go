@@ -1,8 +1,11 @@
 package fleet_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,5 +85,51 @@ func TestTrafficIsBackAfterResume(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Over sockets, in real time: calls of two processes in two lanes of equal limits depart after each
+// flush of Redis.
+func TestTrafficOfTwoLanesIsBackAfterAFlush(t *testing.T) {
+	t.Parallel()
+	vendor := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(60 * time.Millisecond) }))
+	defer vendor.Close()
+	server := redistest.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	defer calling.Wait()
+	defer cancel()
+	var served atomic.Int64
+	for range 2 {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		store := distributed.New(client, "vendor")
+		transport := &weir.Transport{
+			Store: store, Limits: []throttle.Limit{throttle.TokenBucket(5, time.Second, 5)},
+			Keys: func(*http.Request) []string { return []string{"a", "b"} },
+		}
+		t.Cleanup(func() { _, _, _ = transport.Close(), store.Close(), client.Close() })
+		for range 2 {
+			calling.Go(func() {
+				for ctx.Err() == nil {
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, vendor.URL, nil)
+					if resp, err := (&http.Client{Transport: transport}).Do(req); err == nil {
+						_ = resp.Body.Close()
+						served.Add(1)
+					}
+				}
+			})
+		}
+	}
+	for flush := range 2 {
+		time.Sleep(time.Second)
+		if _, err := server.Do("FLUSHALL"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		for before, began := served.Load(), time.Now(); served.Load() < before+5; time.Sleep(time.Millisecond) {
+			if time.Since(began) > 5*time.Second {
+				t.Fatalf("flush %d: %d calls were served in 5 s, want 5 of 25", flush, served.Load()-before)
+			}
+		}
 	}
 }
