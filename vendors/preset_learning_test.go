@@ -35,6 +35,9 @@ func TestPresetsLearnThatANumberIsTooHigh(t *testing.T) {
 			},
 		}},
 	} {
+		if testing.Short() && c.learning > 2*time.Minute {
+			continue // half of the whole time
+		}
 		synctest.Test(t, func(t *testing.T) {
 			vendor := &testserver.Vendor{Limits: []testserver.Limit{c.allows}, Styles: c.styles, Service: 20 * time.Millisecond}
 			server := testserver.Run(t, testserver.Pipe, vendor)

@@ -36,7 +36,7 @@ func newBench(tb testing.TB) *bench {
 }
 
 func newBenchAt(tb testing.TB, addr string) *bench {
-	b := &bench{TB: tb, client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})}
+	b := &bench{TB: tb, client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Minute})} // nothing here waits for a timeout
 	tb.Cleanup(func() { b.client.Close() })
 	return b
 }

@@ -52,7 +52,7 @@ func seed(tb testing.TB, client *redis.Client, key string, replicas, most int, o
 
 func slotsClient(tb testing.TB) (*redistest.Server, *redis.Client) {
 	server := redistest.Start(tb)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: 10 * time.Second})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ReadTimeout: time.Minute})
 	tb.Cleanup(func() { client.Close() })
 	return server, client
 }

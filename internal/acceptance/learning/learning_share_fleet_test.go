@@ -19,12 +19,12 @@ import (
 // refused. They take less of reported quotas than one process does, because they wait for each
 // other.
 func TestFleetLeavesTheRestToOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under the race detector, for which CI has no time: its tests without -short run it, and over sockets both do")
+	}
 	for _, b := range besides() {
 		b.least = min(b.least, 0.6)
 		t.Run(b.name, func(t *testing.T) {
-			if testing.Short() && b.name != "a reported bucket" {
-				t.Skip("a minute under the race detector, for which CI has no time: its tests without -short run it")
-			}
 			for seed := range besideRuns(1) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
