@@ -9,14 +9,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A learning is what a limiter's lane learns together with those of other replicas.
-// They send each other messages about the vendor's answers through Redis, which keeps the
-// messages in one order: a replica that has applied all of them up to a place, the number
-// of bytes before it, knows what every other one knew there.
+// A learning is what a limiter's lane learns together with those of other replicas. They send each
+// other messages about the vendor's answers through Redis, which keeps the messages in one order. A
+// replica that has applied all of them up to a place, the number of bytes before it, knows what
+// every other one knew there.
 //
-// No call is made for it: messages travel with the calls for permits, and their replies
-// bring those of others. No call is ever tried again because another was faster, as it
-// would be if each swapped a value of its own for that of the store: eight replicas at 200/s would lose nearly every swap.
+// No call is made for it: messages travel with the calls for permits, and their replies bring those
+// of others. If each swapped a value of its own for that of the store, eight replicas at 200/s would
+// lose nearly every swap, and call again.
 type learning struct {
 	learner store.Learner
 	place   int64                // up to which messages were applied here; astray if the store's are others
@@ -35,14 +35,9 @@ type learning struct {
 }
 
 const (
-	// mostUnsent bounds what waits to be sent, in bytes.
-	mostUnsent = 128 << 10
-
-	// astray is before all messages, so that the next reply has them all.
-	astray = -1
-
-	// lively is after how many replies without messages of others no more are expected.
-	lively = 4
+	mostUnsent = 128 << 10 // bytes that wait to be sent, at most
+	astray     = -1        // before all messages, so that the next reply has them all
+	lively     = 4         // after so many replies without messages of others no more are expected
 )
 
 // Replicate implements [store.Replicator].

@@ -340,3 +340,31 @@ func TestAFlushFindsReplicasAtDifferentPlaces(t *testing.T) {
 		})
 	}
 }
+
+// Messages that somebody else has overwritten cost what they said. What is sent after them is
+// learned by all, and by one that joins later.
+func TestMessagesThatNobodyCanReadAreReplaced(t *testing.T) {
+	c := newTeam(t)
+	a, b := c.join(counted), c.join(counted)
+	a.send("before")
+	eventually(t, "both know it", func() bool {
+		b.limiter.Flush()
+		return slices.Contains(a.applied(), "before") && slices.Contains(b.applied(), "before")
+	})
+	const overwrite = "for _, lane in ipairs(redis.call('KEYS', '*')) do local e = redis.call('HGET', lane, 'entries'); if e then redis.call('HSET', lane, 'entries', ('?'):rep(#e)) end end"
+	if _, err := c.server.Do("EVAL", overwrite, "0"); err != nil {
+		t.Fatal(err)
+	}
+	a.send("after")
+	late := c.join(counted)
+	late.send("late")
+	eventually(t, "all know what was sent after", func() bool {
+		for _, m := range []*member{a, b, late} {
+			m.limiter.Flush()
+			if got := m.applied(); !slices.Contains(got, "after") || !slices.Contains(got, "late") {
+				return false
+			}
+		}
+		return true
+	})
+}

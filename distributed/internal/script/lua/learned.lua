@@ -48,18 +48,24 @@ end
 
 local function held(field) return redis.call("HMGET", KEYS[1], field)[1] or "" end
 
+-- boundary returns where the first frame begins that does not begin before a byte, or is invalid.
+local function boundary(byte)
+  local at, size = 1, #known.entries
+  while at < byte do
+    local length, text = known.entries:match("^%d+ %d+ (%d+) ()", at)
+    if not text or text + length > size + 1 then break end
+    at = text + length
+  end
+  return at
+end
+
 -- keep makes the entries begin at a later place, for which there is a snapshot. A place after them
 -- is of a journal that was lost: then all of them follow the snapshot, which lacks them. A place
 -- within a frame is of a lost journal, too: its snapshot is not used.
 local function keep(place, snapshot)
-  local behind, at, frame = place - known.from + 1, 1, 1
-  while frame and at < behind do
-    local size
-    size, frame = known.entries:match("^%d+ %d+ (%d+) ()", at)
-    at = frame and frame + size or at
-  end
-  if at > behind and at <= #known.entries + 1 then return end
-  if place <= known.to then known.entries = known.entries:sub(behind) end
+  local first = place - known.from + 1
+  if boundary(first) > first then return end
+  if place <= known.to then known.entries = known.entries:sub(first) end
   known.from, known.to = place, place + #known.entries
   known.snapshot, known.writes = snapshot, true
 end
@@ -108,7 +114,11 @@ local function learn(i, text, counts)
   known.ordinal, known.landed = max(known.ordinal, ordinal) + free, max(known.landed, ARGV[i + 20] + 0)
   if place < known.to or message ~= "" or snapshot ~= "" then
     known.entries = held("entries")
-    if #known.entries ~= known.to - known.from then known.from, known.to, known.entries, known.writes = 0, 0, "", true end
+    local size = #known.entries
+    -- A caller that could not read them has a place before all.
+    if size ~= known.to - known.from or place < 0 and boundary(size + 1) <= size then
+      known.from, known.to, known.entries, known.snapshot, known.writes = 0, 0, "", "", true
+    end
   end
   if snapshot ~= "" and place > known.from then keep(place, snapshot) end
   if place <= known.to and message ~= "" and known.to - known.from < MOST then
@@ -133,11 +143,10 @@ local function learn(i, text, counts)
 end
 
 -- respace changes the rule's interval. Promised permits keep their instants. The next permit is due
--- an old interval earlier and a new one later. If it is then more than 5 s away, and the interval has more than halved,
-  -- all intervals until then become new ones. Otherwise the
--- promises of a slow pace, one to each caller, would stop the lane until then. A permit due sooner
--- is not recounted: calls at the fast pace would leave beside the promised ones, and the vendor
--- refuses them.
+-- an old interval earlier and a new one later. If it is then more than 5 s away, and the interval
+-- has more than halved, all intervals until then become new ones. Otherwise the promises of a slow
+-- pace, one to each caller, would stop the lane until then. A permit due sooner is not recounted:
+-- calls at the fast pace would leave beside the promised ones, and the vendor refuses them.
 local function respace(rule, unit, den)
   local at, sure, was, burst = rule.at, rule.sure, rule.one, rule.burst
   local share = unit * rule.den / (den * rule.unit)
