@@ -38,12 +38,11 @@
 //
 // # The files
 //
-// The directory is weir in [os.UserCacheDir], unless [Store.Dir] names another. It must
-// belong to this user, and files have mode 0600. A symbolic link in the place of a file
-// is refused. The name of a file is a hash of the namespace and the key. It holds limits,
-// counts, instants and what was learned: no keys, no credentials, nothing of requests. Files that were
-// not used for 100 days are removed. A version with another layout uses other files and
-// shares nothing.
+// The directory is weir in [os.UserCacheDir], unless [Store.Dir] names another. It must belong to
+// this user, and files have mode 0600. A symbolic link in the place of a file is refused. The name
+// of a file is a hash of the namespace and the key. It holds limits, counts, instants and what was
+// learned: no keys, no credentials, nothing of requests. Files that were not used for 100 days are
+// removed. A version with another layout uses other files and shares nothing.
 //
 // # When not to use it
 //

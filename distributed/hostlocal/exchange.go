@@ -2,6 +2,7 @@ package hostlocal
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,10 +11,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// An exchange is the part of a limiter that exchanges messages with other processes about
-// what the vendor answered. It runs on a goroutine of its own, because the learner's lock
-// may be held where the limiter is called. The fields but mu and again are guarded by
-// the limiter's lock.
+// An exchange is the part of a limiter that exchanges messages with other processes about what the
+// vendor answered. It runs on a goroutine of its own, because the learner's lock may be held where
+// the limiter is called. The fields but mu and again are guarded by the limiter's lock.
 type exchange struct {
 	limiter *limiter
 	learner store.Learner // nil: the lane learns nothing
@@ -105,10 +105,10 @@ func (x *exchange) last(deadline time.Time) {
 	}
 }
 
-// How often an exchange tries to lock the file, a millisecond apart.
+// How often an exchange tries to lock the file.
 const (
-	atFirst  = 20 // of a new lane
-	patience = 1000
+	atFirst  = 200  // of a new lane, at once: all lanes wait
+	patience = 1000 // a millisecond apart
 )
 
 // once exchanges messages once, and wakes the callers. It reports whether it must be repeated,
@@ -128,6 +128,8 @@ func (x *exchange) once(tries int) (more bool) {
 			return x.apply(&j)
 		case errors.Is(err, ErrClosed):
 			return false
+		case tries == atFirst:
+			runtime.Gosched()
 		case try > 0:
 			time.Sleep(time.Millisecond)
 		}

@@ -176,8 +176,7 @@ const (
 	condenseAt  = 4 << 10  // bytes of messages that the next process replaces by a snapshot
 )
 
-// A journal is the messages of the processes in one order. A place is a number of bytes
-// before it.
+// A journal is the messages of the processes in one order. A place is a number of bytes before it.
 type journal struct {
 	from     int64  // place of the first message
 	snapshot []byte // of all before it
