@@ -47,6 +47,9 @@ func (c *call) begin() error {
 	if err := c.enter(); err != nil {
 		return c.fail(err)
 	}
+	if t.Store != nil {
+		c.meet()
+	}
 	c.turn.MaxWait = c.options.maxWait
 	if t.Tenant != nil {
 		c.turn.Tenant, c.turn.Weight = t.Tenant(req)

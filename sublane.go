@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A refusal may concern less than a lane: a route, a credential, or, in the
@@ -94,6 +97,9 @@ func (c *call) concerned(status int, signal *headers.Signal) *lane.Lane {
 		return l
 	}
 	part := c.part(signal.Scope)
+	if signal.Scope == headers.ScopeCredential && c.oneCredential() {
+		part = c.part(headers.ScopeLane)
+	}
 	if c.doubtful(status, signal) {
 		part = c.part(headers.ScopeRoute)
 		if status == http.StatusForbidden {
@@ -168,6 +174,40 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 		c.visits = append(c.visits, visit{lane: l})
 	}
 	return l
+}
+
+// credentials are those of the calls of a lane with a store, if its vendor counts by credential. As
+// long as there is one, its refusals concern the lane, so that all processes obey them and learn
+// together: sub-lanes are of one process.
+type credentials struct {
+	last    atomic.Pointer[string]
+	changed atomic.Int64 // instant at which a call had another than the one before; zero: none had
+}
+
+// renewed is after what time without another credential there is one: an old one was renewed.
+const renewed = 10 * time.Minute
+
+// oneCredential reports whether the lane's calls have one credential, of those that meet has noted.
+func (c *call) oneCredential() bool {
+	met := &observerOf(c.lane).met
+	changed := throttle.Instant(met.changed.Load())
+	return met.last.Load() != nil && (changed == 0 || c.lane.Now().Sub(changed) > renewed)
+}
+
+// meet notes the credential of the call.
+func (c *call) meet() {
+	if d := c.dialect(); d == nil || d.Scope != headers.ScopeCredential {
+		return
+	}
+	met, own := &observerOf(c.lane).met, credentialOf(c.req)
+	last := met.last.Load()
+	if last != nil && *last == own {
+		return
+	}
+	met.last.Store(&own)
+	if last != nil {
+		met.changed.Store(int64(c.lane.Now()))
+	}
 }
 
 // concernedBucket returns the sub-lane that a refusal concerns if its answer names a

@@ -42,6 +42,7 @@ type observer struct {
 	calls  atomic.Uint64 // that have entered the lane: the ID of the last one
 	counts counts
 	watch  watch
+	met    credentials
 }
 
 // observerOf returns the observer of a lane.

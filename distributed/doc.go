@@ -24,6 +24,10 @@
 // replicas that hold permits. They believe the message for a second, in which the script confirms
 // it. So a publisher on the channel can stop a lane for one second.
 //
+// Some vendors refuse one route, or one credential: then calls of that route wait at that replica
+// alone. So do those of that credential, if calls of the lane had another in the last ten minutes:
+// with a key for each credential, as of [weir.ByHeader], all replicas obey the refusal.
+//
 // # What replicas learn
 //
 // Replicas find together a limit that is not configured, or that is lower than configured:

@@ -13,6 +13,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/redispipe"
 	"github.com/weirgo/weir/internal/testserver"
@@ -61,11 +62,20 @@ func TestFleetSharesASlowLimitEvenly(t *testing.T) {
 	})
 }
 
-// A refusal seen by one replica pauses all within two round trips.
+// A refusal seen by one replica pauses all within two round trips, also by a vendor that counts by
+// credential, if there is one.
 func TestRefusalPausesFleet(t *testing.T) {
+	t.Run("of the lane", func(t *testing.T) { refusalPausesFleet(t, headers.ScopeUnknown) })
+	t.Run("of a credential", func(t *testing.T) { refusalPausesFleet(t, headers.ScopeCredential) })
+}
+
+func refusalPausesFleet(t *testing.T, scope headers.Scope) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(10, testserver.Fault{Header: harness.Hints("2")})}}
 		f := harness.NewFleet(t, 3, vendor, throttle.TokenBucket(50, time.Second, 1))
+		for _, r := range f.Replicas {
+			r.Transport.Dialect = harness.ScopedBy(scope)
+		}
 		f.WantAll(f.Callers(t.Context(), 10))
 		arrivals := vendor.Arrivals()
 		refused := arrivals.Filter(func(a testserver.Arrival) bool { return a.Status == 429 })
@@ -80,6 +90,45 @@ func TestRefusalPausesFleet(t *testing.T) {
 		after := arrivals.Filter(func(a testserver.Arrival) bool { return a.At >= at+2*time.Second })
 		if got := after.BurstAt(50, time.Second); got > 1+2+1 {
 			t.Errorf("burst after the pause = %d, want 4 at most", got)
+		}
+	})
+}
+
+// If a replica has seen several credentials, the refusal of one holds no other.
+func TestRefusalOfOneOfManyCredentialsHoldsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(3, testserver.Fault{Header: harness.Hints("5")})}}
+		r := harness.NewFleet(t, 1, vendor).Replicas[0]
+		r.Transport.Dialect = harness.ScopedBy(headers.ScopeCredential)
+		for _, credential := range []string{"a", "b"} {
+			r.Want("the first call of "+credential, r.Do(r.As(credential)), 200)
+		}
+		got := r.Ask(r.As("a"), r.As("b"), r.As("a"))
+		if got[0] < 5*time.Second || got[1] > time.Second || got[2] < 5*time.Second {
+			t.Errorf("answers at %v, want those of a after 5s, and that of b at once", got)
+		}
+	})
+}
+
+// A credential that is renewed is one, some minutes later.
+func TestRefusalOfARenewedCredentialPausesFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(5, testserver.Fault{Header: harness.Hints("5")})}}
+		f := harness.NewFleet(t, 2, vendor, throttle.TokenBucket(50, time.Second, 1))
+		for _, r := range f.Replicas {
+			r.Transport.Dialect = harness.ScopedBy(headers.ScopeCredential)
+		}
+		for _, credential := range []string{"old", "new"} {
+			for _, r := range f.Replicas {
+				r.Want("a call with the "+credential, r.Do(r.As(credential)), 200)
+			}
+		}
+		time.Sleep(11 * time.Minute)
+		began := f.Replicas[0].Now()
+		go f.Replicas[0].Do(f.Replicas[0].As("new")) // is refused
+		time.Sleep(100 * time.Millisecond)
+		if got := f.Replicas[1].Do(f.Replicas[1].As("new")); got.At-began < 5*time.Second {
+			t.Errorf("after a refusal by the other replica a call is answered in %v, want 5s or later", got.At-began)
 		}
 	})
 }
