@@ -2,6 +2,7 @@ package pauses_test
 
 import (
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,15 @@ func TestLongPauseReturnsItsResponseAndRefusesOthers(t *testing.T) {
 		if got := len(r.Vendor.Arrivals()); got != 2 {
 			t.Errorf("arrivals = %d, want 2", got)
 		}
+	})
+}
+
+// The longest MaxPause is no pause: the limits hold.
+func TestMaxPauseMayBeForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second), MaxPause: math.MaxInt64})
+		r.Callers(t.Context(), 3).Wait()
+		harness.WantEqual(t, "arrivals", harness.Instants(r.Vendor.Arrivals()), harness.Spaced(0, time.Second, 3))
 	})
 }
 
