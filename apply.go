@@ -61,7 +61,7 @@ func (t *Transport) Apply(c Config) error {
 	next := t.applied.base.fields
 	strict.Overlay(&next, c)
 	next.Lanes, next.Routes = nil, nil
-	p, errs := t.planOf(&c, next.Limits)
+	p, errs := t.planOf(&c, &next)
 	for _, f := range t.wrongFields(&next, &c) {
 		if limits := f.field == "limits" || f.field == "shadow"; !limits || len(errs) == 0 { // the plan's are of single ones
 			errs = append(errs, strict.At(f.field, f.err))
@@ -156,8 +156,8 @@ func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
 	return nil
 }
 
-// planOf returns the plan of a configuration with these limits in force, and all its errors.
-func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) {
+// planOf returns the plan of a configuration with which next is in force, and all its errors.
+func (t *Transport) planOf(c, next *Config) (*plan, []error) {
 	p := &plan{mux: http.NewServeMux(), routes: map[string]*RouteConfig{}, lanes: c.Lanes}
 	errs := c.wrong()
 	for i := range c.Routes {
@@ -170,7 +170,7 @@ func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) 
 		}
 		of := r.Limits
 		if len(of) == 0 && len(c.Lanes) == 0 && t.LimitsFor == nil {
-			of = limits
+			of = next.Limits
 		}
 		for _, l := range of {
 			unit := cmp.Or(l.Unit, "requests")
@@ -187,7 +187,7 @@ func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) 
 			wrong("cost", errors.New("no configuration before the first use had a cost"))
 		}
 		for unit := range r.Cost {
-			if t.LimitsFor == nil && !t.counts(c, unit) {
+			if t.LimitsFor == nil && !c.counts(next, unit) {
 				wrong("cost", fmt.Errorf("no limit counts %q", unit))
 			}
 		}
@@ -196,9 +196,9 @@ func (t *Transport) planOf(c *Config, limits []throttle.Limit) (*plan, []error) 
 	return p, errs
 }
 
-// counts reports whether a limit counts a unit.
-func (t *Transport) counts(c *Config, unit string) bool {
-	lists := [][]throttle.Limit{c.Limits, c.Shadow, t.applied.base.fields.Limits, t.applied.base.fields.Shadow}
+// counts reports whether a limit counts a unit when next is in force.
+func (c *Config) counts(next *Config, unit string) bool {
+	lists := [][]throttle.Limit{next.Limits, next.Shadow}
 	for _, limits := range c.Lanes {
 		lists = append(lists, limits)
 	}
@@ -223,14 +223,17 @@ func route(mux *http.ServeMux, routes []RouteConfig) error {
 	if err := handle(http.NewServeMux(), pattern); err != nil {
 		return err
 	}
-	method, rest, ok := strings.Cut(pattern, " ")
+	method, rest, ok := strings.Cut(strings.ReplaceAll(pattern, "\t", " "), " ")
 	if !ok {
 		method, rest = "", pattern
 	}
 	if method != strings.ToUpper(method) {
 		return fmt.Errorf("method %q is not in capitals", method)
 	}
-	host, _, _ := strings.Cut(strings.TrimLeft(rest, " \t"), "/")
+	host, _, _ := strings.Cut(strings.TrimLeft(rest, " "), "/")
+	if host != strings.ToLower(host) {
+		return fmt.Errorf("host %q is not in lower case", host)
+	}
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return fmt.Errorf("host %q has a port, and patterns match without it", host)
 	}

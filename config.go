@@ -60,7 +60,7 @@ type Config struct {
 // A RouteConfig is the settings for the requests of one route. The zero value is an error.
 type RouteConfig struct {
 	// Match is a pattern of [http.ServeMux], such as "POST api.example.com/v1/users/{id}". Its
-	// method is in capitals, and its host has no port.
+	// method is in capitals, and its host in lower case without a port.
 	Match string
 
 	// Limits make a lane of the route, one for each host, whose key is that of [ByRoute].

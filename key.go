@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -64,11 +65,15 @@ func shortest(host string) string {
 // ByRoute returns a key function that keys requests by host and by the pattern
 // that they match, in the syntax of [http.ServeMux]: "GET /users/{id}".
 // Requests that match none share their host's lane, so no path parameter ever
-// becomes part of a key. It panics if ServeMux would.
+// becomes part of a key. A pattern's method is in capitals, and its host in lower case
+// without a port. ByRoute panics if they are not, and if ServeMux would.
 func ByRoute(patterns ...string) func(*http.Request) string {
-	mux := http.NewServeMux()
-	for _, pattern := range patterns {
-		mux.Handle(pattern, http.NotFoundHandler())
+	mux, routes := http.NewServeMux(), make([]RouteConfig, len(patterns))
+	for i, pattern := range patterns {
+		routes[i].Match = pattern
+		if err := route(mux, routes[:i+1]); err != nil {
+			panic(fmt.Sprintf("weir: route %q: %v", pattern, err))
+		}
 	}
 	return func(req *http.Request) string {
 		if pattern := patternOf(mux, req); pattern != "" {
@@ -80,12 +85,14 @@ func ByRoute(patterns ...string) func(*http.Request) string {
 
 // patternOf returns the pattern that a request matches, or "".
 func patternOf(mux *http.ServeMux, req *http.Request) string {
-	if req.URL == nil || req.URL.Path == "" {
+	if req.URL == nil || req.URL.Opaque != "" {
 		return ""
 	}
-	if req.Host == "" { // the mux matches hosts by it; the base takes the URL's
+	// The mux compares what a server has received: no empty method, and one spelling of a host.
+	host := hostOf(&url.URL{Scheme: req.URL.Scheme, Host: cmp.Or(req.Host, req.URL.Host)})
+	if req.Method == "" || req.Host != host {
 		r := *req
-		r.Host, req = req.URL.Host, &r
+		r.Method, r.Host, req = cmp.Or(req.Method, http.MethodGet), host, &r
 	}
 	_, pattern := mux.Handler(req)
 	return pattern

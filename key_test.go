@@ -66,7 +66,7 @@ func FuzzByHost(f *testing.F) {
 }
 
 func TestByRouteKeysByHostAndPattern(t *testing.T) {
-	key := weir.ByRoute("GET /users/{id}", "/users/{id}", "/search", "POST api.example.com/orders/{id...}")
+	key := weir.ByRoute("GET /users/{id}", "/users/{id}", "/search", "POST api.example.com/orders/{id...}", "root.example.com/{$}")
 	tests := []struct{ method, url, want string }{
 		{"GET", "https://api.example.com/users/17?q=secret", "api.example.com GET /users/{id}"},
 		{"GET", "https://api.example.com/users/18", "api.example.com GET /users/{id}"},
@@ -77,6 +77,10 @@ func TestByRouteKeysByHostAndPattern(t *testing.T) {
 		{"GET", "https://api.example.com/nothing/secret", "api.example.com"},
 		{"GET", "https://api.example.com", "api.example.com"},
 		{"GET", "https://api.example.com/users/17/../secret", "api.example.com GET /users/{id}"},
+		{"", "https://api.example.com/users/17", "api.example.com GET /users/{id}"},
+		{"POST", "https://API.example.com.:443/orders/1", "api.example.com POST api.example.com/orders/{id...}"},
+		{"GET", "https://root.example.com?q=secret", "root.example.com root.example.com/{$}"},
+		{"GET", "https:opaque", ""},
 	}
 	for _, tt := range tests {
 		req := &http.Request{Method: tt.method, URL: harness.MustParse(tt.url), Header: http.Header{}}
@@ -99,13 +103,21 @@ func TestByRouteNeedsNoHostField(t *testing.T) {
 	}
 }
 
+// A pattern that no request could match is a mistake, too.
 func TestByRoutePanicsOnBadPattern(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("ByRoute of a bad pattern did not panic")
-		}
-	}()
-	weir.ByRoute("GET /users/{")
+	for pattern, want := range map[string]string{
+		"GET /users/{": `route "GET /users/{": `, "get /users": `method "get" is not in capitals`, "get\t/users": `method "get" is not in capitals`,
+		"GET API.example.com/": `host "API.example.com" is not in lower case`, "api.example.com:443/": `host "api.example.com:443" has a port`,
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, want) {
+					t.Errorf("ByRoute of %q panics with %q, want %s", pattern, text, want)
+				}
+			}()
+			weir.ByRoute(pattern)
+		}()
+	}
 }
 
 func TestByHeaderHidesValues(t *testing.T) {

@@ -48,10 +48,7 @@ type Learned struct {
 // safe for concurrent use, and takes each lane's lock for a moment. It is no use of the
 // Transport: fields may still change afterwards.
 func (t *Transport) Snapshot() []LaneState {
-	t.applied.mu.Lock()
-	started := t.applied.started
-	t.applied.mu.Unlock()
-	if !started {
+	if t.limits.Load() == nil { // no lock: LimitsFor may call Snapshot, also for Apply
 		return nil
 	}
 	var states []LaneState

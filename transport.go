@@ -284,9 +284,9 @@ func (t *Transport) init() {
 		t.base = http.DefaultTransport
 	}
 	t.tracer = telemetry.NewTracer(t.TracerProvider)
-	t.limits.Store(&t.Limits)
 	t.lanes = lane.New(t.settings())
 	t.outer.began = time.Now()
+	t.limits.Store(&t.Limits) // last: Snapshot then finds the lanes
 }
 
 // logger returns Logger or its default. slog's default is asked each time,
@@ -320,7 +320,7 @@ func (t *Transport) Close() error {
 // Shutdown rejects all later requests with an error that matches shaping.ErrClosed. It
 // waits until those in line, in flight and between attempts have their responses, and
 // then closes the Transport as Close does. If ctx ends before, those that still wait
-// are rejected, and the error is that of ctx. It waits for the bodies of returned
+// are rejected, and the error matches that of ctx. It waits for the bodies of returned
 // responses only if a bound of InFlight is set.
 func (t *Transport) Shutdown(ctx context.Context) error {
 	t.once.Do(t.init)

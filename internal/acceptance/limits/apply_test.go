@@ -154,17 +154,35 @@ func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"routes": [{"match": "/a", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}]}`: `routes[0].cost["tokens"]: throttle: 800 permits exceed burst of 1 of limit 90000/m of tokens`,
 		`{"limits": ["9/m of tokens"], "routes": [{"match": "/a", "cost": {"tokens": 2}}]}`:       `routes[0].cost["tokens"]: throttle: 2 permits exceed burst of 1 of limit 9/m of tokens`,
+		`{"limits": ["9/m"], "routes": [{"match": "/a", "cost": {"tokens": 2}}]}`:                 `routes[0].cost: no limit counts "tokens"`,
+		`{"routes": [{"match": "GET API.example/a"}]}`:                                            `routes[0].match: host "API.example" is not in lower case`,
 		`{"routes": [{"match": "get /a"}]}`:                                                       `routes[0].match: method "get" is not in capitals`,
 		`{"routes": [{"match": "GET api.example:443/a"}]}`:                                        `routes[0].match: host "api.example:443" has a port, and patterns match without it`,
 		`{"routes": [{"match": "/a"}, {"match": "/b"}, {"match": "/a"}]}`:                         `routes[2].match: conflicts with "/a" of routes[0]`,
 		`{"routes": [{"match": "GET /a/{x}/b"}, {"match": "GET /a/c/{y}"}]}`:                      `routes[1].match: conflicts with "GET /a/{x}/b" of routes[0]`,
 	} {
-		err := new(weir.Transport).Apply(config(t, text))
+		replaced := throttle.TokenBucket(10, time.Second, 10).Of("tokens")
+		err := (&weir.Transport{Limits: []throttle.Limit{replaced}}).Apply(config(t, text))
 		if err == nil || !strings.HasPrefix(err.Error(), "weir: configuration: "+want) || strings.Contains(err.Error(), ".go") {
 			t.Errorf("Apply of %s = %v, want %s", text, err, want)
 		}
 	}
 	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
+}
+
+// LimitsFor may look at the lanes while a configuration is applied.
+func TestApplyAsksALimitsForThatLooks(t *testing.T) {
+	transport := &weir.Transport{Base: harness.Stub{}}
+	transport.LimitsFor = func(string) []throttle.Limit {
+		return []throttle.Limit{throttle.TokenBucket(12/max(1, len(transport.Snapshot())), time.Second, 1)}
+	}
+	defer transport.Close()
+	resp, err := transport.RoundTrip(harness.GetOf("vendor.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	apply(t, transport, `{"limits": ["1/s"]}`)
 }
 
 // Lanes may be read before the program has a configuration.
