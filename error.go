@@ -84,7 +84,7 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		fmt.Fprintf(&b, ", the last answered %d", e.Status)
 	}
-	return b.String() + ": " + e.Err.Error()
+	return fmt.Sprintf("%s: %v", b.String(), e.Err)
 }
 
 // asked reports whether the request was held back because the server had asked

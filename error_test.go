@@ -72,6 +72,13 @@ func TestErrorKeepsChainWithoutURLs(t *testing.T) {
 	}
 }
 
+// A program's tests may make an error without a cause.
+func TestErrorWithoutACauseHasAText(t *testing.T) {
+	if got := (&weir.Error{Lane: "a"}).Error(); got != `weir: lane "a": <nil>` {
+		t.Errorf("Error = %q", got)
+	}
+}
+
 // An error names what delayed the request, why, and by which limit, in readable numbers.
 func TestErrorNamesWhatHeldTheRequest(t *testing.T) {
 	gold := throttle.TokenBucket(7, time.Hour, 1).Named("gold")

@@ -34,6 +34,9 @@ const uncalled = math.MaxUint64
 // one that would hold it longest.
 func (t *Transport) Forecast(req *http.Request) (f Forecast, err error) {
 	t.once.Do(t.init)
+	if req.URL == nil {
+		return f, (&call{}).fail(errNoURL)
+	}
 	c := call{t: t, req: req, ctx: outlived(req.Context())}
 	c.options = optionsOf(c.ctx)
 	c.turn.MaxWait, c.turn.ID = c.options.maxWait, uncalled

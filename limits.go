@@ -21,7 +21,11 @@ func (t *Transport) SetLimits(limits ...throttle.Limit) error {
 	if _, err := throttle.Resolve(limits...); err != nil {
 		return fmt.Errorf("weir: %w", err)
 	}
-	if _, err := t.lanes.Ordered(*t.limits.Load(), limits); err != nil {
+	old := *t.limits.Load()
+	if _, err := throttle.Resolve(old...); err != nil {
+		old = nil // no lane has them, and no request was priced in them
+	}
+	if _, err := t.lanes.Ordered(old, limits); err != nil {
 		return fmt.Errorf("weir: %w", err)
 	}
 	t.limits.Store(&limits)

@@ -25,6 +25,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.run()
 }
 
+// errNoURL is the cause for a request that goes nowhere.
+var errNoURL = errors.New("request has no URL")
+
 // begin enters the request's lane. From here on the call closes the request's
 // body.
 func (c *call) begin() error {
@@ -39,7 +42,7 @@ func (c *call) begin() error {
 		c.turn.Bytes = req.ContentLength
 	}
 	if req.URL == nil {
-		return c.fail(errors.New("request has no URL"))
+		return c.fail(errNoURL)
 	}
 	if t.ServerAddress {
 		c.ctx = telemetry.WithServer(c.ctx, req.URL.Hostname())

@@ -17,8 +17,13 @@ import (
 // program calls it at its start: otherwise requests fail, or a field counts as if it were zero. It
 // sends nothing, and asks LimitsFor for the limits of the key "". It is safe for concurrent use.
 func (t *Transport) Validate() error {
+	t.applied.mu.Lock() // Apply may set fields meanwhile
+	now := t.program()
+	t.applied.mu.Unlock()
+	like := &Transport{Store: t.Store, LimitsFor: t.LimitsFor, Cost: now.cost}
+	like.take(&now.fields)
 	var errs []error
-	for _, f := range t.faults() {
+	for _, f := range like.faults() {
 		errs = append(errs, fmt.Errorf("weir: %s%s%w", f.field, f.colon, f.err))
 	}
 	return errors.Join(errs...)
@@ -56,6 +61,7 @@ func (t *Transport) faults() []fault {
 	wrong(t.Learn > LearnOff, "Learn", "%d is unknown", t.Learn)
 	wrong(!(t.Line.LowPriorityShare <= 1), "Line.LowPriorityShare", "%v is not a share", t.Line.LowPriorityShare)
 	wrong(!(t.Share >= 0 && t.Share <= 1), "Share", "%v is not between 0 and 1", t.Share)
+	wrong(t.Share > 0 && t.Share < 1 && t.Learn == LearnOff && !t.WaitForReset, "Share", "%v needs Learn or WaitForReset", t.Share)
 	if _, ok := t.Store.(store.FlightStore); !ok {
 		wrong(t.InFlight.Shared > 0, "InFlight.Shared", "is %d, but the store, %T, does not bound calls in flight across processes", t.InFlight.Shared, t.Store)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,7 +41,12 @@ func TestValidateReportsAllFaults(t *testing.T) {
 			t.Errorf("Validate = %v, want %q in it", err, want)
 		}
 	}
+	unused := &weir.Transport{Share: 0.5, Learn: weir.LearnOff}
+	if err := unused.Validate(); err == nil || !strings.Contains(err.Error(), "Share 0.5 needs Learn or WaitForReset") {
+		t.Errorf("Validate = %v, want that Share is not used", err)
+	}
 	good := []*weir.Transport{
+		{Share: 0.5}, {Share: 0.5, Learn: weir.LearnOff, WaitForReset: true},
 		{}, {Retry: backoff.None, Line: weir.Line{LowPriorityShare: -1}},
 		{Limits: []throttle.Limit{{Permits: 1, Per: time.Second, Unit: "tokens"}}, Cost: func(*http.Request, throttle.Limit) int { return 1 }},
 	}
@@ -49,6 +55,21 @@ func TestValidateReportsAllFaults(t *testing.T) {
 			t.Errorf("Validate = %v, want nil", err)
 		}
 	}
+}
+
+// The race detector finds a field that Validate reads while Apply sets it.
+func TestValidateBesideApply(t *testing.T) {
+	transport := new(weir.Transport)
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := transport.Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := transport.Apply(weir.Config{MaxPause: time.Minute}); err != nil {
+		t.Error(err)
+	}
+	both.Wait()
 }
 
 // If no cost is set for a limit on tokens, one line of log says what follows.

@@ -44,6 +44,22 @@ func TestForecastSpendsNothing(t *testing.T) {
 	})
 }
 
+// The error is that of RoundTrip, also if the key needs no URL.
+func TestForecastOfARequestWithoutAURL(t *testing.T) {
+	transport := &weir.Transport{Base: harness.Stub{}, Limits: harness.Every(time.Hour), Key: func(*http.Request) string { return "one" }}
+	defer transport.Close()
+	resp, err := transport.RoundTrip(harness.GetOf("vendor.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	nowhere := new(http.Request).WithContext(weir.WithMaxWait(t.Context(), time.Second))
+	_, want := transport.RoundTrip(nowhere)
+	if _, err := transport.Forecast(nowhere); err == nil || err.Error() != want.Error() {
+		t.Errorf("Forecast = %v, want %v", err, want)
+	}
+}
+
 func TestForecastOfANewLaneKnowsItsBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := tokenRig(t)

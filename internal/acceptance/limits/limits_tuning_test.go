@@ -54,6 +54,26 @@ func TestSetLimitsGrantsNothingForTheChange(t *testing.T) {
 	}
 }
 
+// No request was priced in limits that do not validate, so others may count other units.
+func TestSetLimitsReplacesLimitsThatDoNotValidate(t *testing.T) {
+	transport := &weir.Transport{
+		Limits: []throttle.Limit{{Permits: -1, Per: time.Second, Unit: "points"}}, Base: harness.Stub{},
+		Cost: func(*http.Request, throttle.Limit) int { return 1 },
+	}
+	defer transport.Close()
+	if _, err := transport.RoundTrip(harness.GetOf("vendor.test")); err == nil {
+		t.Error("RoundTrip with -1/s = nil, want an error")
+	}
+	if err := transport.SetLimits(throttle.TokenBucket(1, time.Second, 1)); err != nil {
+		t.Errorf("SetLimits = %v", err)
+	}
+	resp, err := transport.RoundTrip(harness.GetOf("vendor.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
 // The slice is the caller's.
 func TestSetLimitsKeepsNoSliceOfTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
