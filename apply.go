@@ -160,6 +160,9 @@ func (t *Transport) replan(p *plan, limits []throttle.Limit) error {
 func (t *Transport) planOf(c, next *Config) (*plan, []error) {
 	p := &plan{mux: http.NewServeMux(), routes: map[string]*RouteConfig{}, lanes: c.Lanes}
 	errs := c.wrong()
+	if !t.applied.base.keyed {
+		errs = append(errs, c.wrongKeys()...)
+	}
 	for i := range c.Routes {
 		r := c.Routes[i]
 		wrong := func(field string, err error) {

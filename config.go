@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/backoff"
@@ -32,7 +34,8 @@ type Config struct {
 	Limits []throttle.Limit
 
 	// Lanes are the limits of single lanes, by key. They come before the limits of a route,
-	// and before LimitsFor. Nil means none.
+	// and before LimitsFor. A key that is no host is an error if the program has set neither
+	// Transport.Key nor Keys. Nil means none.
 	Lanes map[string][]throttle.Limit
 
 	// Routes are matched as by http.ServeMux: the most specific one counts, whatever their
@@ -103,6 +106,17 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 // fields that are zero and the functions of Retry. The error names a limit that does not
 // validate.
 func (c Config) MarshalJSON() ([]byte, error) { return strict.Encode(c) }
+
+// wrongKeys returns an error for each key of Lanes that no request has if its host is the key.
+func (c *Config) wrongKeys() (errs []error) {
+	for _, key := range slices.Sorted(maps.Keys(c.Lanes)) {
+		host, _, _ := strings.Cut(key, " ") // a route's pattern follows
+		if strings.Contains(host, "/") || host != hostOf(&url.URL{Host: host}) {
+			errs = append(errs, strict.At(strict.Key("lanes", key), errors.New("no request has this key: without Transport.Key it is a host in lower case")))
+		}
+	}
+	return errs
+}
 
 // wrong returns all faults of a configuration by itself, each with its path.
 func (c *Config) wrong() (errs []error) {

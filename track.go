@@ -36,7 +36,7 @@ func Track(ctx context.Context) (context.Context, *Spend) {
 
 // Reserve makes later calls with the context cost n permits of every limit of a unit, instead of
 // the costs of [WithCostOf], [WithCost] and Transport.Cost. An empty unit means "requests". Zero
-// costs nothing. If n is negative, the calls fail. Nothing is spent before a call.
+// costs nothing. If n is negative, calls fail if a limit has that unit. Nothing is spent before a call.
 func (s *Spend) Reserve(unit string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

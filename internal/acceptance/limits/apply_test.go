@@ -154,6 +154,8 @@ func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"routes": [{"match": "/a", "limits": ["90000/m of tokens"], "cost": {"tokens": 800}}]}`: `routes[0].cost["tokens"]: throttle: 800 permits exceed burst of 1 of limit 90000/m of tokens`,
 		`{"limits": ["9/m of tokens"], "routes": [{"match": "/a", "cost": {"tokens": 2}}]}`:       `routes[0].cost["tokens"]: throttle: 2 permits exceed burst of 1 of limit 9/m of tokens`,
+		`{"lanes": {"https://api.example": ["9/m"]}}`:                                             `lanes["https://api.example"]: no request has this key`,
+		`{"lanes": {"API.example GET /a": ["9/m"]}}`:                                              `lanes["API.example GET /a"]: no request has this key`,
 		`{"limits": ["9/m"], "routes": [{"match": "/a", "cost": {"tokens": 2}}]}`:                 `routes[0].cost: no limit counts "tokens"`,
 		`{"routes": [{"match": "GET API.example/a"}]}`:                                            `routes[0].match: host "API.example" is not in lower case`,
 		`{"routes": [{"match": "get /a"}]}`:                                                       `routes[0].match: method "get" is not in capitals`,
@@ -167,7 +169,7 @@ func TestApplyNamesRoutesThatCannotWork(t *testing.T) {
 			t.Errorf("Apply of %s = %v, want %s", text, err, want)
 		}
 	}
-	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
+	apply(t, new(weir.Transport), `{"limits": ["9/m of tokens"], "lanes": {"": ["1/s"], "[::1]:80": ["1/s"], "b.test GET /": ["1/s"], "a.test": ["9/m burst 9 of tokens"]}, "routes": [{"match": "a.test/", "cost": {"tokens": 2}}]}`)
 }
 
 // LimitsFor may look at the lanes while a configuration is applied.
