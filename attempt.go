@@ -125,9 +125,6 @@ func (a *attempt) lose(cancel context.CancelCauseFunc) {
 	a.flights(func(c *charge) { c.lane.Lose(&c.flight, cancel) })
 }
 
-// attemptKey is the key of the attempt among the values of its context.
-type attemptKey struct{}
-
 // traceKey is the key under which net/http looks for a client trace. It is found by calling
 // net/http. If httptrace itself put the trace there, each attempt would cost one more context.
 var traceKey = keyOf(func(ctx context.Context) { httptrace.ContextClientTrace(ctx) })
@@ -172,8 +169,6 @@ func (a *attempt) Value(key any) any {
 	switch key {
 	case traceKey:
 		return a.clientTrace()
-	case attemptKey{}:
-		return a
 	case cancelKey:
 		return a.live().Value(key)
 	}

@@ -108,9 +108,9 @@ func (a *attempt) answered(resp *http.Response, early bool) *http.Response {
 }
 
 // A shownContext is the context of the request that a response shows. Callers use it after the
-// response, so it lives as long as the caller's own. It has the caller's deadline and end, the
-// values that the base saw or added, and the attempt, for Settle. It has neither the function that
-// cancels the attempt, nor the attempt's client trace, which counts only what is sent for the
+// response, so it lives as long as the caller's own. It has the caller's deadline and end, and the
+// values that the base saw or added. Settle finds the attempt by it. It has neither the function
+// that cancels the attempt, nor the attempt's client trace, which counts only what is sent for the
 // attempt.
 type shownContext attempt
 

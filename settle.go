@@ -29,12 +29,13 @@ func Settle(resp *http.Response, unit string, cost int) error {
 }
 
 // attemptOf returns the attempt that brought a response; nil: it was not watched, or not
-// ours.
-func attemptOf(resp *http.Response) (a *attempt) {
-	if resp != nil && resp.Request != nil {
-		a, _ = resp.Request.Context().Value(attemptKey{}).(*attempt)
+// ours. A context below that of its request may be that of another call.
+func attemptOf(resp *http.Response) *attempt {
+	if resp == nil || resp.Request == nil {
+		return nil
 	}
-	return a
+	shown, _ := resp.Request.Context().(*shownContext)
+	return (*attempt)(shown)
 }
 
 // settle corrects what the attempt was charged in a unit.

@@ -1,6 +1,7 @@
 package limits_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -112,4 +113,35 @@ func TestReportOfARedirectIsOfItsLastHop(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A response's own call counts, whatever Transport or request its base has used, and whose context
+// the call had.
+func TestReportIsOfTheResponsesOwnCall(t *testing.T) {
+	tokens := []throttle.Limit{throttle.TokenBucket(10, time.Second, 10).Of("tokens")}
+	var shown *http.Request // that of the first response, as from a cache
+	base := harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
+		if shown == nil {
+			shown = req
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: shown}, nil
+	})
+	inner := &weir.Transport{Base: base}
+	outer := &weir.Transport{Base: inner, Limits: tokens, Cost: func(*http.Request, throttle.Limit) int { return 1 }}
+	defer inner.Close()
+	defer outer.Close()
+	for range 2 {
+		resp, err := outer.RoundTrip(harness.GetOf("vendor.test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := weir.Settle(resp, "tokens", 2); err != nil {
+			t.Errorf("Settle = %v", err)
+		}
+		ctx, cancel := context.WithCancel(resp.Request.Context())
+		if foreign, ok := weir.ReportOf(&http.Response{Request: harness.GetOf("vendor.test").WithContext(ctx)}); ok {
+			t.Errorf("report of another client's response = %+v, want none", foreign)
+		}
+		cancel()
+	}
 }
