@@ -148,7 +148,8 @@ type Transport struct {
 	// one. If it asks for more, the response is returned. The lane's requests are then
 	// rejected with ErrPaused until the pause ends, for an hour at most. Other
 	// processes that share the lane's limits through a Store do the same once the store
-	// has passed it on. Zero means DefaultMaxPause.
+	// has passed it on. If MaxPause is longer than an hour, requests wait through a longer
+	// pause for an hour, too, and are then sent. Zero means DefaultMaxPause.
 	MaxPause time.Duration
 
 	// Learn says whether a lane learns its server's limit from the answers. Zero
@@ -178,7 +179,7 @@ type Transport struct {
 	// to be left. So no call is refused for lack of that quota. A call that hangs counts for four
 	// times what responses take: for a second at least, ten at most.
 	//
-	// It holds for exact resets. A reset is not exact if one of these is so:
+	// It holds for exact resets that are an hour away at most. A reset is not exact if one of these is so:
 	//   - It was never more than two seconds away, as with gateways that report
 	//     "0 remaining, reset in 1 s" on every response.
 	//   - Each response names a later instant.
