@@ -46,7 +46,7 @@ func (q *Queue) Forecast(ctx context.Context, t *Turn) (Forecast, error) {
 		first := q.forecast(cmp.Or(head, w), now) // with no head, others wait for the same limiter
 		f.Lane, f.Limit, f.Reason = first.Lane, first.Limit, cmp.Or(first.Reason, throttle.ReasonRate)
 	}
-	f.Expected = max(0, q.expected(w, max(bound.At, now), now))
+	f.Expected = q.expected(w, bound.At, now)
 	return f, q.refusal(w, bound, now)
 }
 
@@ -60,7 +60,7 @@ func (q *Queue) refusal(w *waiter, f throttle.Forecast, now throttle.Instant) er
 		return q.reject(w, q.lateFor(w), now)
 	case w == q.line.first() && f.At <= now && f.Reason == "":
 		return nil
-	case q.MaxForecast > 0 && q.expected(w, max(f.At, now), now) > q.MaxForecast:
+	case q.MaxForecast > 0 && q.expected(w, f.At, now) > q.MaxForecast:
 		return q.reject(w, ErrQueueFull, now)
 	case q.overfull(q.filled()):
 		if _, ok := q.victims(w); !ok {

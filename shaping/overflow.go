@@ -199,7 +199,7 @@ func (c *class) victims() iter.Seq[*waiter] {
 // expected returns how long w is expected to wait. Alone in line, it could depart at the instant
 // bound. Later arrivals and departures may change it.
 func (q *Queue) expected(w *waiter, bound, now throttle.Instant) time.Duration {
-	wait := bound.Sub(now)
+	wait := max(0, bound.Sub(now)) // permits may have been at hand for long
 	if len(q.rates) == 0 || bound == throttle.Never {
 		return wait
 	}

@@ -178,3 +178,27 @@ func TestLineIsBoundedByForecast(t *testing.T) {
 		c.end([]string{"3"}, []string{"4", "0", "1", "2"})
 	})
 }
+
+// A permit that has been at hand for long makes no forecast longer: it waits behind a caller of
+// two permits for what these take.
+func TestMaxForecastBehindACostlierCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.SlidingLog(3, 6*time.Second))
+		q.MaxForecast = 4 * time.Second
+		for range 2 {
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		both := make(chan error, 2)
+		go func() { both <- q.WaitN(t.Context(), 2) }()
+		synctest.Wait()
+		go func() { both <- q.Wait(t.Context()) }()
+		for range 2 {
+			if err := <-both; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

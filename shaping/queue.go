@@ -343,7 +343,7 @@ func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 	err := q.rejection(cause, f, now)
 	err.Waiting-- // the others
 	err.Before, _ = q.ahead(w)
-	err.Forecast = max(0, q.expected(w, f.At, now))
+	err.Forecast = q.expected(w, f.At, now)
 	return err
 }
 
