@@ -64,6 +64,7 @@ func (t *Transport) Forecast(req *http.Request) (f Forecast, err error) {
 // find enters those lanes of the keys that there are. The error is that of the first one
 // which would reject the call without a wait.
 func (c *call) find(keys []string) (wrong error) {
+	widest := ""
 	for _, c.key = range keys {
 		l, err := c.t.lanes.Find(c.key)
 		switch {
@@ -73,8 +74,10 @@ func (c *call) find(keys []string) (wrong error) {
 			wrong = cmp.Or(wrong, c.afresh())
 		default:
 			c.add(l)
+			widest = c.key
 		}
 	}
+	c.key = cmp.Or(widest, c.key)
 	return wrong
 }
 

@@ -213,10 +213,11 @@ func (g *Gate) Forecast(now throttle.Instant, r throttle.Request) throttle.Forec
 	defer g.flights.Unlock()
 	g.recheck(now)
 	for _, v := range g.vetoes {
-		held, _ := v.Ask(flight.Turn{Request: r, Now: now, Forecast: true})
+		held, err := v.Ask(flight.Turn{Request: r, Now: now, Forecast: true})
 		switch {
 		case held.At <= now:
-		case held.Reason == throttle.ReasonPause && held.At > forecast.At:
+		case held.Reason == throttle.ReasonPause && (err != nil || held.At > forecast.At):
+			held.At = max(held.At, forecast.At) // a call that is rejected waits for no limit
 			return held
 		case forecast.At <= now:
 			forecast.Reason, forecast.Limit = held.Reason, held.Limit

@@ -170,3 +170,23 @@ func TestForecastOfSeveralLanes(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A call of a closed lane is rejected, although its limits would hold it for longer than the pause.
+func TestAClosedLaneRejectsCallsOfSeveralPermits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Limits: []throttle.Limit{throttle.TokenBucket(2, time.Second, 4)},
+			Keys:   func(*http.Request) []string { return []string{"customer", "account"} },
+		})
+		if err := r.Transport.Pause("customer", 3*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		req := r.Request(weir.WithCost(t.Context(), 2), "a")
+		_, foreseen := r.Transport.Forecast(req)
+		got := r.Do(req)
+		harness.WantPaused(t, "GET of two permits", got, 3*time.Minute)
+		if fmt.Sprint(foreseen) != fmt.Sprint(got.Err) || got.At != 0 {
+			t.Errorf("Forecast = %v, want %v, at once", foreseen, got.Err)
+		}
+	})
+}
