@@ -23,8 +23,8 @@ type Report struct {
 
 // ReportOf returns the report of the call behind a response. The response may have gone
 // through an [http.Client], which has followed redirects: then the report is of the last
-// hop. Its body may be closed. Times in Signal count from the call of ReportOf if the
-// header states a date, and otherwise from the response.
+// hop. Its body may be closed. Times in Signal count from the response. Those that a header
+// states as instants count from the call of ReportOf if the response has no Date.
 //
 // Ok is false if the response came from no Transport, or from one with UnguardedResends
 // for which nothing else is kept of a call: a bound of InFlight, Cost, Track, or an
