@@ -2,7 +2,10 @@ package limits_test
 
 import (
 	"errors"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,4 +130,67 @@ func TestForecastExpectsTheLearnedRate(t *testing.T) {
 		}
 		callers.Wait()
 	})
+}
+
+// Whatever the limits, the line and the pauses, RoundTrip does what Forecast has just said: it
+// rejects the request at once for the same cause, or serves it no sooner.
+func TestForecastAgreesWithRoundTrip(t *testing.T) {
+	texts := []string{"1/s burst 3", "leaky 2/s", "fixed 4/10s", "log 3/7s", "gcra 3/s burst 2", "sliding 5/10s", "2/s burst 4 of tokens"}
+	for seed := range uint64(1000) {
+		synctest.Test(t, func(t *testing.T) {
+			g := rand.New(rand.NewPCG(seed, 1))
+			transport := &weir.Transport{Base: harness.Stub{}, Learn: weir.LearnOff, Logger: slog.New(slog.DiscardHandler)}
+			for _, i := range g.Perm(len(texts))[:2] {
+				limit, err := throttle.ParseLimit(texts[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				transport.Limits = append(transport.Limits, limit)
+			}
+			if g.IntN(3) == 0 {
+				transport.Keys = func(*http.Request) []string { return []string{"vendor.test", "account"} }
+			}
+			transport.Line.MaxWaiting, transport.Line.MaxForecast = g.IntN(7), time.Duration(g.IntN(3)*g.IntN(8000))*time.Millisecond
+			defer transport.Close()
+			request := func() *http.Request {
+				ctx := weir.WithCost(weir.WithPriority(t.Context(), weir.Priority(g.IntN(3)-1)), 1+g.IntN(2))
+				if g.IntN(3) == 0 {
+					ctx = weir.WithMaxWait(ctx, time.Duration(1+g.IntN(9000))*time.Millisecond)
+				}
+				return harness.GetOf("vendor.test").WithContext(ctx)
+			}
+			send := func(req *http.Request) error {
+				resp, err := transport.RoundTrip(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				return err
+			}
+			var line sync.WaitGroup
+			defer line.Wait()
+			for range g.IntN(9) {
+				req := request()
+				line.Go(func() { _ = send(req) })
+				synctest.Wait()
+				time.Sleep(time.Duration(g.IntN(2)*g.IntN(2000)) * time.Millisecond)
+			}
+			if g.IntN(5) == 0 {
+				if err := transport.Pause("vendor.test", time.Duration(1+g.IntN(200))*time.Second); err != nil {
+					t.Error(err)
+				}
+			}
+			synctest.Wait()
+			req, began := request(), time.Now()
+			f, foreseen := transport.Forecast(req)
+			err := send(req)
+			waited := time.Since(began)
+			agree := foreseen != nil && waited == 0 || foreseen == nil && (err == nil && waited >= f.Wait || err != nil && waited > 0)
+			for _, cause := range []error{weir.ErrPaused, weir.ErrDeadline, weir.ErrQueueFull} {
+				agree = agree && (foreseen == nil || errors.Is(foreseen, cause) == errors.Is(err, cause))
+			}
+			if !agree {
+				t.Errorf("seed %d: Forecast = %+v, %v, and RoundTrip = %v after %v", seed, f, foreseen, err, waited)
+			}
+		})
+	}
 }
