@@ -108,8 +108,7 @@ type Transport struct {
 	// lane counts. An answer that names no lane concerns the widest. A reported quota teaches the
 	// lane that it names, in the same way.
 	//
-	// A request that stands behind others in one lane is rejected for the long pause of another
-	// when its turn comes. Line bounds each lane for those who wait for it. A shed request is one with the same keys
+	// Line bounds each lane for those who wait for it. A shed request is one with the same keys
 	// as the newcomer.
 	//
 	// A key that is empty or comes twice is left out. If none is left, Key counts. More than

@@ -76,6 +76,10 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	}
 	if i, until := j.blocked(w, now); i != nowhere {
 		j.keeps = 0
+		if _, _, err := j.longest(i, until, now, w.request()); err != nil { // it need not stand there
+			j.stay(nowhere, now)
+			return throttle.Grant{}, err
+		}
 		j.stay(i, now)
 		j.behind, j.asking, j.heldTo = until == throttle.Never, false, 0
 		if !j.behind {

@@ -190,3 +190,28 @@ func TestAClosedLaneRejectsCallsOfSeveralPermits(t *testing.T) {
 		}
 	})
 }
+
+// A call is rejected as soon as one of its lanes is closed, although it stands behind others in
+// another lane.
+func TestAClosedLaneRejectsCallsBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{
+			Keys: fromHeader, LimitsFor: limitsOf(map[string]throttle.Limit{"account": throttle.LeakyBucket(1, 10*time.Second)}),
+		})
+		var wg sync.WaitGroup
+		send(r, &wg, "a", "a account", 3)
+		stood := make(chan harness.Answer, 1)
+		go func() { stood <- r.Do(with(r, "b", "b account")) }()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if err := r.Transport.Pause("b", 3*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]harness.Answer{"GET in line": <-stood, "later GET": r.Do(with(r, "b", "b account"))} {
+			if harness.WantPaused(t, what, got, 3*time.Minute); got.At != time.Second {
+				t.Errorf("%s was rejected at %v, want 1s", what, got.At)
+			}
+		}
+		wg.Wait()
+	})
+}
