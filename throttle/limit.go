@@ -35,7 +35,8 @@ type Limit struct {
 	//	fixed 20000/d reserve 10%   2000 at midnight, 1000 at noon, 83 at 23:00
 	//
 	// Logs and sliding windows release nothing: permits spent there are missed for a whole Per. A
-	// leaky bucket saves no permits and cannot reserve any. Zero: nothing.
+	// window of first use begins with all of its reserve, so no request that is not urgent may ask
+	// for more than the rest. A leaky bucket saves no permits and cannot reserve any. Zero: nothing.
 	Reserve Part
 }
 

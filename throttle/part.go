@@ -76,9 +76,10 @@ func (l Limit) Reserved() int {
 }
 
 // leaves returns how many permits every request that is not urgent must leave. Those of a
-// fixed window are released in its course, so that at its end a request may ask for all.
+// fixed window are released in its course, so that at its end a request may ask for all. A
+// window of first use has no end before its first permit.
 func (l Limit) leaves() int {
-	if l.Algorithm == AlgorithmFixedWindow {
+	if l.Algorithm == AlgorithmFixedWindow && l.Align != AlignFirstUse {
 		return 0
 	}
 	return l.Reserved()

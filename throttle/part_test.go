@@ -136,6 +136,25 @@ func TestCostsBeyondTheReserveAreUrgent(t *testing.T) {
 	}
 }
 
+// It begins with its first permit, and so with all of its reserve: a request for more than the rest
+// would wait for a release that never comes.
+func TestFirstUseWindowLeavesItsReserve(t *testing.T) {
+	limit := throttle.FixedWindow(20, time.Second).Aligned(throttle.AlignFirstUse).Reserving("25%")
+	limiter := throttle.NewAt(limit)
+	if g, err := limiter.Take(epoch, throttle.Request{N: 16}); !errors.Is(err, throttle.ErrExceedsBurst) {
+		t.Errorf("Take of 16 = %v, %v, want ErrExceedsBurst", g, err)
+	}
+	if f := limiter.Forecast(epoch, throttle.Request{N: 16}); f.At != throttle.Never {
+		t.Errorf("Forecast of 16 = %v, want Never", f)
+	}
+	if g, err := limiter.Take(epoch, throttle.Request{N: 15}); err != nil || g.At > epoch {
+		t.Errorf("Take of 15 = %v, %v, want them at once", g, err)
+	}
+	if g, err := limiter.Take(epoch, throttle.Request{N: 5, Urgent: true}); err != nil || g.At > epoch {
+		t.Errorf("an urgent Take of the reserve = %v, %v, want it at once", g, err)
+	}
+}
+
 // Another limit may delay a request until a window that has released nothing yet. The wall clock is
 // that of the question, also for later windows.
 func TestRequestIsNotAskedAgainBeforeItsWindowReleases(t *testing.T) {
