@@ -200,7 +200,7 @@ func (s *spacing) decode(c *coder) {
 		return
 	}
 	l := Limit{Algorithm: AlgorithmLeakyBucket, Burst: int(c.within(0, maxCount))}
-	p := pace{c.within(1, maxCount), c.within(1, maxCount)}
+	p := pace{c.within(1, math.MaxInt64), c.within(1, math.MaxInt64)}
 	s.line = bucketOf(l, p)
 	s.line.tat = c.pointOf(p.den)
 	s.until = Instant(c.next())

@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"encoding"
+	"math"
 	"testing"
 	"time"
 
@@ -55,6 +56,18 @@ func TestStoredLimitersDecideAsBefore(t *testing.T) {
 		histories = 50
 	}
 	limitertest.Suite{Make: newStored, Histories: histories}.Decisions(t)
+}
+
+func TestStoredLimitersHaveAnyNumbers(t *testing.T) {
+	s := &stored{throttle.NewAt(throttle.SlidingLog(1, math.MaxInt64))}
+	for _, limit := range []throttle.Limit{throttle.FixedWindow(math.MaxInt, time.Hour), throttle.SlidingLog(100, math.MaxInt64)} {
+		if err := s.Tune(epoch, limit); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := s.Take(epoch, throttle.Request{N: 1}); err != nil {
+			t.Errorf("Take of %v = %v, %v", limit, g, err)
+		}
+	}
 }
 
 // A stored limit still leaves to others what it keeps, and to urgent requests what it reserves.
