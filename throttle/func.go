@@ -15,7 +15,8 @@ import (
 // The other methods do what can be done without knowing what the function counts. A pause delays
 // all callers until its end. The excess of a cost over its estimate is taken from the function
 // before any other permits. Permits that are given back are lost. Only the end of a pause is
-// forecast, and [Limiter.Tune] returns an error that matches [errors.ErrUnsupported].
+// forecast, and [Limiter.Tune] returns an error that matches [errors.ErrUnsupported]. The state is
+// whole unless it is paused, or such an excess is still to be taken.
 //
 // It panics if take is nil.
 func LimiterFunc(take func(now Instant, r Request) (at Instant, err error)) Limiter {
@@ -75,6 +76,15 @@ func (f *function) Settle(now Instant, _ Grant, r, actual Request) {
 	defer f.mu.Unlock()
 	f.owed = append(f.owed, more)
 	f.pay(now)
+}
+
+// State implements [Limiter].
+func (f *function) State(now Instant) State {
+	s := f.Limiter.State(now)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Whole = s.Whole && len(f.owed) == 0
+	return s
 }
 
 // Tune implements [Limiter].

@@ -66,6 +66,9 @@ func TestFunctionIsChargedMoreThanEstimated(t *testing.T) {
 	}
 	takesOne(0)
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1}, throttle.Request{N: 3}) // two more, due at 100ms
+	if l.State(epoch).Whole {
+		t.Error("State is whole with a debt")
+	}
 	if granted, _ := l.Take(epoch, throttle.Request{N: 1}); granted.At != epoch.Add(100*time.Millisecond) {
 		t.Errorf("Take = %v, want to ask again when the debt can be taken", granted.At.Sub(epoch))
 	}
@@ -73,6 +76,9 @@ func TestFunctionIsChargedMoreThanEstimated(t *testing.T) {
 		t.Errorf("Take = %v, want 300ms: the debt was taken first", granted.At.Sub(epoch))
 	}
 	takesOne(300 * time.Millisecond)
+	if !l.State(epoch).Whole {
+		t.Error("State is not whole without a debt")
+	}
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 3}, throttle.Request{N: 1})    // lost
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{N: 1}, throttle.Request{N: 1000}) // can never be taken
 	l.Settle(epoch, throttle.Grant{At: epoch}, throttle.Request{Each: []int{1}}, throttle.Request{Each: []int{1}})
