@@ -207,8 +207,11 @@ var requestWords = map[string]bool{"req": true, "reqs": true, "request": true, "
 // parseCount reads a whole number, with underscores between digits, or thousands,
 // "10k". The word for requests may stand behind it, "100req".
 func parseCount(s string) (int, error) {
-	for word := range requestWords {
-		s = strings.TrimSuffix(s, word)
+	for word := range requestWords { // no word ends in another
+		if number, ok := strings.CutSuffix(s, word); ok {
+			s = number
+			break
+		}
 	}
 	if thousands, ok := strings.CutSuffix(s, "k"); ok {
 		n, err := parseCount(thousands)

@@ -99,6 +99,7 @@ func TestParseLimitNamesTheOffendingPart(t *testing.T) {
 		{"10 tokens/m of points", `a second "of": "points"`},
 		{"10 of tokens/m", `"10" permits in what time?`},
 		{"10kk/s", `permits "10kk"`},
+		{"10reqreqs/s", `permits "10reqreqs"`},
 		{"k/s", `permits "k"`},
 		{"9999999999999999999k/s", `permits "9999999999999999999k"`},
 		{"100 per", `per ""`},
