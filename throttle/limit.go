@@ -222,10 +222,10 @@ func (l Limit) most() int {
 	return l.Capacity()
 }
 
-// Capacity returns the most permits that can be spent at one instant: the burst of a bucket, all of
-// a window, and one of a leaky bucket.
+// Capacity returns the most permits that can be spent at one instant, without those that Keep
+// leaves to others: the burst of a bucket, all of a window, and one of a leaky bucket.
 func (l Limit) Capacity() int {
-	switch {
+	switch l = l.Enforced(); {
 	case l.Algorithm == AlgorithmLeakyBucket:
 		return 1
 	case l.saves():
@@ -268,11 +268,11 @@ func (l Limit) CheckRequest(r Request, i int) error {
 	}
 }
 
-// Window returns the window of a fixed-window limit that holds the time at.
-// Start belongs to the window, end to the next one. If windows begin with their
-// first use, or if the limit has none, both are the zero time.
+// Window returns the window of a fixed-window limit that holds the time at, which is
+// between 1678 and 2262. Start belongs to the window, end to the next one. If windows
+// begin with their first use, or if the limit has none, both are the zero time.
 func (l Limit) Window(at time.Time) (start, end time.Time) {
-	if l.Algorithm != AlgorithmFixedWindow || l.Align == AlignFirstUse {
+	if l.Algorithm != AlgorithmFixedWindow || l.Align == AlignFirstUse || l.Per <= 0 {
 		return time.Time{}, time.Time{}
 	}
 	from, to, _ := newAlignment(l, nil).around(InstantOf(at), 0)

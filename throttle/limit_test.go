@@ -8,6 +8,23 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
+func TestCapacityLeavesOutWhatIsKept(t *testing.T) {
+	for text, want := range map[string]int{
+		"100/s burst 50 keep 20%": 40, "100/s keep 20%": 1, "leaky 100/s keep 20%": 1, "fixed 100/s keep 20": 80, "log 100/s": 100,
+	} {
+		l, err := throttle.ParseLimit(text)
+		if got := l.Capacity(); err != nil || got != want || l.Check(got) != nil {
+			t.Errorf("Capacity of %s = %d, %v, want %d that can be granted", text, got, err, want)
+		}
+	}
+}
+
+func TestInvalidLimitHasNoWindow(t *testing.T) {
+	if start, end := throttle.FixedWindow(1, 0).Window(time.Now()); !start.IsZero() || !end.IsZero() {
+		t.Errorf("Window = %v, %v, want none", start, end)
+	}
+}
+
 func TestCheckFindsWhatIsNeverGranted(t *testing.T) {
 	for _, test := range []struct {
 		limit throttle.Limit

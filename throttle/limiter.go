@@ -18,8 +18,8 @@ type Instant int64
 // through [Remote].
 const Never Instant = math.MaxInt64
 
-// InstantOf returns t as an Instant. It reads t's wall clock. For a time after
-// 2262 it returns [Never], and for one before 1678 the first instant.
+// InstantOf returns t as an Instant. It reads t's wall clock. For a time after April 2262
+// it returns [Never], and for one before September 1677 the first instant.
 func InstantOf(t time.Time) Instant {
 	const most = math.MaxInt64 / int64(time.Second)
 	switch s := t.Unix(); {
