@@ -205,6 +205,38 @@ func (c *counting) Forecast(now throttle.Instant, r throttle.Request) throttle.F
 	return c.Limiter.Forecast(now, r)
 }
 
+// The error is that of WaitTurn, for whatever reason it rejects the turn.
+func TestCheckWaitReturnsTheErrorOfWaitTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var junction shaping.Junction
+		bucket := throttle.TokenBucket(1, time.Second, 2)
+		joint := junction.NewQueue(junction.NewRoster("a", newQueue(t, bucket)), junction.NewRoster("b", newQueue(t, bucket)))
+		defer joint.Close()
+		brief, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		for name, q := range map[string]*shaping.Queue{"one limiter": newQueue(t, bucket), "two": joint} {
+			if err := q.WaitN(t.Context(), 2); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				ctx  context.Context
+				turn shaping.Turn
+			}{
+				{t.Context(), shaping.Turn{N: 3}},
+				{brief, shaping.Turn{N: 3}},
+				{t.Context(), shaping.Turn{N: -1}},
+				{brief, shaping.Turn{N: 2}},
+				{t.Context(), shaping.Turn{N: 2, MaxWait: time.Second}},
+			} {
+				got, want := q.CheckWait(c.ctx, &c.turn, 0), q.WaitTurn(c.ctx, &c.turn)
+				if got == nil || want == nil || got.Error() != want.Error() {
+					t.Errorf("%s: CheckWait(%+v) = %v, and WaitTurn = %v", name, c.turn, got, want)
+				}
+			}
+		}
+	})
+}
+
 func TestCheckWaitForecastsWhatWaitTurnWouldReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, 10*time.Second))

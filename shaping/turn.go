@@ -92,9 +92,12 @@ func (t *Turn) request(since throttle.Instant) throttle.Request {
 	return throttle.Request{N: t.N, Each: t.Each, Since: since, ID: t.ID, Urgent: t.urgent}
 }
 
+// mostBytes is the most bytes that a caller counts as holding, so that no sum of them overflows.
+const mostBytes = 1 << 48
+
 // stand makes w, who is new, the caller whose turn it is.
 func (t *Turn) stand(w *waiter) {
-	w.n, w.id, w.bytes, w.place = t.N, t.ID, max(t.Bytes, 0), place{t.arrived, t.number}
+	w.n, w.id, w.bytes, w.place = t.N, t.ID, min(max(t.Bytes, 0), mostBytes), place{t.arrived, t.number}
 	if t.Each != nil {
 		each := each(slices.Clone(t.Each)) // the turn may change while w is still a leaver
 		w.each = &each
@@ -135,17 +138,20 @@ func (q *Queue) Charge(d Departure) {
 func (q *Queue) CheckWait(ctx context.Context, t *Turn, delay time.Duration) error {
 	q.lock()
 	defer q.unlock()
-	now := q.Now()
+	now, delay := q.Now(), max(delay, 0)
 	if q.closed {
-		return q.rejection(ErrClosed, throttle.Forecast{}, now)
+		return q.rejected(now)
 	}
-	then := now.Add(max(delay, 0))
-	r := t.request(now)
-	r.Urgent = urgencyOf(ctx).of(t).urgent()
-	forecast := q.limiter.Forecast(now, r)
-	forecast.At = max(forecast.At, then)
-	if forecast.At > q.deadline(ctx, t.MaxWait, max(delay, 0)) {
-		return q.rejection(ErrDeadline, forecast, now)
+	w := &waiter{ctx: ctx, deadline: q.deadline(ctx, t.MaxWait, delay), since: now, urgent: urgencyOf(ctx).of(t).urgent()}
+	t.stand(w)
+	forecast := q.forecast(w, now)
+	if forecast.At == throttle.Never {
+		if err := q.impossible(w, now); err != nil {
+			return err
+		}
+	}
+	if forecast.At = max(forecast.At, now.Add(delay)); forecast.At > w.deadline {
+		return q.rejection(q.lateFor(w), forecast, now)
 	}
 	return nil
 }
