@@ -58,3 +58,19 @@ func TestEachLimiterGetsItsGrantBack(t *testing.T) {
 		}
 	})
 }
+
+// Needed twice, a limiter of which one permit is at hand would let the queue ask again without end.
+func TestQueueNeedsEachRosterOnce(t *testing.T) {
+	var junction shaping.Junction
+	q := newQueue(t, throttle.TokenBucket(1, time.Second, 1))
+	roster := junction.NewRoster("a", q)
+	defer func() {
+		if p, want := recover(), `shaping: NewQueue with roster "a" twice`; p != want {
+			t.Errorf("NewQueue panicked with %v, want %s", p, want)
+		}
+		if err := q.Wait(t.Context()); err != nil {
+			t.Errorf("Wait() = %v, want the roster as it was", err)
+		}
+	}()
+	junction.NewQueue(roster, roster)
+}

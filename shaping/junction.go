@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -143,7 +144,7 @@ func (n *Junction) open(r *Roster, q *Queue) *Roster {
 // NewQueue returns a queue whose callers need permits of all the rosters. The costs in
 // [Turn].Each are those of the first roster's limits, then those of the second's, and so
 // on, as the limits are now. Close the queue when it is needed no longer. It panics if
-// there are no rosters, more than [MaxRosters], or one of another junction.
+// there are no rosters, more than [MaxRosters], one twice, or one of another junction.
 func (n *Junction) NewQueue(rosters ...*Roster) *Queue {
 	if len(rosters) == 0 || len(rosters) > MaxRosters {
 		panic("shaping: NewQueue of " + strconv.Itoa(len(rosters)) + " rosters, want 1 to " + strconv.Itoa(MaxRosters))
@@ -173,6 +174,9 @@ func (n *Junction) join(q *Queue, rosters ...*Roster) *joint {
 		}
 		if r.junction != n {
 			panic("shaping: NewQueue with roster " + strconv.Quote(r.name) + " of another junction")
+		}
+		if slices.Contains(rosters[:i], r) {
+			panic("shaping: NewQueue with roster " + strconv.Quote(r.name) + " twice")
 		}
 		j.places[i+1] = j.places[i] + len(r.limiter.State(q.Now()).Limits)
 		r.queues[q] = true
