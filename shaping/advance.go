@@ -219,7 +219,8 @@ func (q *Queue) Close() error {
 	}
 	q.closed = true
 	now := q.Now()
-	rejection := q.rejection(ErrClosed, throttle.Forecast{}, now)
+	rejection := q.rejected(now)
+	rejection.Waiting-- // the others
 	for q.line.count > 0 {
 		q.sendAway(q.line.first(), rejection)
 	}

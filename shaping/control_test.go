@@ -167,6 +167,27 @@ func TestCloseSendsEverybodyAwayAtOnce(t *testing.T) {
 	})
 }
 
+func TestCloseCountsTheOthersInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(1, time.Hour))
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 3)
+		for range 3 {
+			go func() { ended <- q.Wait(t.Context()) }()
+		}
+		synctest.Wait()
+		q.Close()
+		for range 3 {
+			var e *shaping.Error
+			if err := <-ended; !errors.As(err, &e) || e.Waiting != 2 {
+				t.Errorf("Wait() = %v, want 2 others in line", err)
+			}
+		}
+	})
+}
+
 func TestStateShowsQueueAndLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second))
