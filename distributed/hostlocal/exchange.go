@@ -248,12 +248,12 @@ func (x *exchange) apply(j *journal) (more bool) {
 
 // readCold reads the journal. The file of the lane is locked.
 func (l *limiter) readCold() (journal, error) {
-	if l.cold.file == nil {
+	if f := l.cold.file; f == nil || !isAt(f, l.path+learnedFile) {
+		_ = f.Close() // of nil, it does nothing
 		f, err := openFile(l.path + learnedFile)
-		if err != nil {
+		if l.cold = (slots{file: f}); err != nil {
 			return journal{}, err
 		}
-		l.cold = slots{file: f}
 	}
 	l.cold.head = header{} // also reads the last value again
 	value, fresh, err := l.cold.read()

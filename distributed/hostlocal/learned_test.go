@@ -1,6 +1,7 @@
 package hostlocal
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -103,5 +104,36 @@ func TestALossFindsProcessesAtDifferentPlaces(t *testing.T) {
 		if want := []string{test.want, test.want}; !slices.Equal(got, want) {
 			t.Errorf("after a loss and %q both apply %q, want %q", test.after, got, want)
 		}
+	}
+}
+
+// Processes that had a file open meet those that made another in its place.
+func TestRemovedFilesOfLearningAreLeft(t *testing.T) {
+	dir := t.TempDir() + "/weir"
+	var learners [3]*listed
+	var limiters [3]*limiter
+	send := func(i int, text string) {
+		if limiters[i] == nil {
+			limiters[i], learners[i] = NewAt(dir, "k").(*limiter), new(listed)
+			limiters[i].learner.learner = learners[i]
+		}
+		learners[i].unsent = text
+		for range 4 {
+			limiters[i].learner.once(patience)
+		}
+	}
+	send(0, "first")
+	send(1, "second")
+	if err := os.Remove(limiters[0].path + learnedFile); err != nil {
+		t.Skip(err) // Windows removes no open file
+	}
+	for i, text := range []string{"a", "b", "c", "", "", ""} {
+		send(i%3, text)
+	}
+	for i, l := range learners {
+		if want := "first second a b c "; l.applied != want {
+			t.Errorf("process %d applies %q, want %q", i, l.applied, want)
+		}
+		_ = limiters[i].Close()
 	}
 }

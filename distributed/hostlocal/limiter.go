@@ -1,6 +1,7 @@
 package hostlocal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,6 +30,7 @@ type limiter struct {
 	cold    slots // the journal of what is learned
 	checked throttle.Instant
 	out     []byte // memory of the last write
+	before  []byte // the state before the changes that are to be written; nil: it is in the file
 
 	set    decider
 	st     state
@@ -117,10 +119,7 @@ func (l *limiter) decide(now, h throttle.Instant, r throttle.Request) (throttle.
 		return throttle.Grant{At: l.back(hold)}, nil
 	}
 	asks := l.union.request(r, l.limits)
-	if asks.Since == 0 {
-		asks.Since = now
-	}
-	asks.Since = asks.Since.Add(l.off)
+	asks.Since = cmp.Or(asks.Since, now).Add(l.off)
 	g, err := l.set.Take(h, asks)
 	if err != nil || g.At > h {
 		return throttle.Grant{At: l.back(g.At)}, err
@@ -223,6 +222,7 @@ func (l *limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 	l.later(now, func(h throttle.Instant) {
 		l.set.Refund(h, throttle.Grant{At: l.dated(g)}, l.union.request(r, l.limits))
 		l.learner.lapse(g.Ref.Ordinal)
+		g.Ref.Ordinal = 0 // it lapses once, although the change is repeated until it is written
 	})
 }
 
@@ -290,10 +290,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	if l.union.learned {
 		asks.Each[len(asks.Each)-1] = 0 // it may be wrong, so no caller is rejected for it
 	}
-	if asks.Since == 0 {
-		asks.Since = now
-	}
-	asks.Since = asks.Since.Add(l.off)
+	asks.Since = cmp.Or(asks.Since, now).Add(l.off)
 	f := l.set.Forecast(h, asks)
 	if f.At <= h {
 		return throttle.Forecast{At: now}
@@ -388,12 +385,7 @@ func (l *limiter) Close() error {
 // end closes the limiter at a deadline at the latest.
 func (l *limiter) end(deadline time.Time) error {
 	l.poll.stop()
-	l.mu.Lock()
-	learns := l.learner.learner != nil && !l.closed
-	l.mu.Unlock()
-	if learns {
-		l.learner.last(deadline)
-	}
+	l.learner.last(deadline)
 	for {
 		if left, err := l.leave(time.Now().Before(deadline)); left {
 			return err

@@ -48,6 +48,9 @@ func (l *limiter) begin(now throttle.Instant) (h throttle.Instant, err error) {
 		l.dirty, l.st.events = true, rand.Uint64() // others may know another file
 		l.stray(strayed)
 	}
+	if l.before = nil; l.hot.none {
+		l.before = l.encode(nil)
+	}
 	h = l.clock(now).Add(l.st.ahead)
 	if back := l.st.wrote.Sub(h); back > stepped {
 		l.st.ahead += back
@@ -77,22 +80,17 @@ func (l *limiter) finish(h throttle.Instant) error {
 		return nil
 	}
 	l.st.wrote = max(l.st.wrote, h)
-	l.out = l.st.append(append(l.out[:0], make([]byte, headSize)...))
-	out, err := l.set.AppendBinary(l.out)
-	if err == nil {
-		l.out = out
-		err = l.hot.write(out, l.st.events)
-	}
-	if err != nil {
+	l.out = l.encode(append(l.out[:0], make([]byte, headSize)...))
+	if err := l.hot.write(l.out, l.st.events); err != nil {
 		l.hot.head = header{} // what is in memory is not what is stored
+		if l.before != nil {
+			l.decode(l.before, l.st.events)
+		}
 		return err
 	}
 	l.pending, l.loaded, l.dirty = l.pending[:0], true, false
 	return nil
 }
-
-// never is an instant before all others.
-const never throttle.Instant = -1 << 62
 
 // lock opens and locks the lane's file. From time to time it checks that the file is still the one
 // at the path: it may have been removed.
@@ -106,7 +104,7 @@ func (l *limiter) lock(now throttle.Instant) error {
 		if err := l.try(); err != nil {
 			return err
 		}
-		if since := now.Sub(l.checked); since >= 0 && since < checks || l.same() {
+		if since := now.Sub(l.checked); since >= 0 && since < checks || isAt(l.hot.file, l.path+laneFile) {
 			l.checked = now - now%throttle.Instant(checks)
 			return nil
 		}
@@ -139,17 +137,17 @@ func (l *limiter) reopen() error {
 	if err != nil {
 		return err
 	}
-	l.hot, l.checked = slots{file: f}, never
+	l.hot, l.checked = slots{file: f}, -1<<62 // long ago
 	return nil
 }
 
-// same reports whether the open file is the one at the path.
-func (l *limiter) same() bool {
-	open, err := l.hot.file.Stat()
+// isAt reports whether an open file is the one at a path.
+func isAt(f *os.File, path string) bool {
+	open, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	at, err := os.Lstat(l.path + laneFile)
+	at, err := os.Lstat(path)
 	return err == nil && os.SameFile(open, at)
 }
 
@@ -176,19 +174,30 @@ func (l *limiter) load() (store.Event, error) {
 	case !fresh:
 		return "", nil
 	}
-	st, rest, ok := readState(value, l.hot.head.events, &l.st)
-	if !ok || !l.restore(rest) {
+	if !l.decode(value, l.hot.head.events) {
 		return store.EventStateForeign, nil
 	}
-	l.st, l.loaded = st, true
-	if !l.union.holds(&l.st) {
-		l.union = unionOf(&l.st, l.limits)
-	}
+	l.loaded = true
 	return "", nil
 }
 
-// restore puts the stored limits in force, and reports whether they are valid.
-func (l *limiter) restore(b []byte) bool { return l.set.UnmarshalBinary(b) == nil }
+// encode appends the state to b.
+func (l *limiter) encode(b []byte) []byte {
+	b, _ = l.set.AppendBinary(l.st.append(b)) // the error is always nil
+	return b
+}
+
+// decode puts a state in force, and reports whether it is valid.
+func (l *limiter) decode(b []byte, events uint64) bool {
+	st, rest, ok := readState(b, events, &l.st)
+	if !ok || l.set.UnmarshalBinary(rest) != nil {
+		return false
+	}
+	if l.st = st; !l.union.holds(&l.st) {
+		l.union = unionOf(&l.st, l.limits)
+	}
+	return true
+}
 
 // unite puts the union of the state in force.
 func (l *limiter) unite(h throttle.Instant) {

@@ -108,33 +108,28 @@ func (s *slots) heads() (heads [2]header, n int, err error) {
 // first n bytes of the buffer were read from the file.
 func (s *slots) valueAt(place int, h header, n int) ([]byte, error) {
 	size, at := headSize+h.length, place*stride
+	b := s.buf[at:]
 	if size > stride {
-		whole := s.buf[2*stride:][:size]
-		copy(whole, s.buf[at:at+stride])
-		if _, err := s.file.ReadAt(whole[stride:], tail(place)); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
+		b = s.buf[2*stride:]
+		copy(b, s.buf[at:at+stride])
+		_, err := s.file.ReadAt(b[stride:size], tail(place))
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
 			return nil, err
 		}
-		return checked(whole), nil
-	}
-	if at+size > n {
+	} else if at+size > n {
 		return nil, nil
 	}
-	return checked(s.buf[at : at+size]), nil
+	if b = b[:size]; sum(b) != binary.LittleEndian.Uint32(b[28:]) {
+		return nil, nil
+	}
+	return b, nil
 }
 
 // tail returns where the end of a value begins that does not fit a place.
 func tail(place int) int64 { return int64(2*stride + place*behind) }
-
-// checked returns a value with its header, or nil if the checksum is wrong.
-func checked(b []byte) []byte {
-	if sum(b) != binary.LittleEndian.Uint32(b[28:]) {
-		return nil
-	}
-	return b
-}
 
 // write writes the next value. Before it, b has headSize bytes for the header.
 func (s *slots) write(b []byte, events uint64) error {

@@ -117,19 +117,10 @@ func foreign(l throttle.Limit, r throttle.Request, own []throttle.Limit) int {
 			n = max(n, r.Of(i))
 		}
 	}
-	if n > 0 && !grants(l, r.Urgent, n) {
-		e := l.Enforced()
-		if n = e.Burst; n == 0 {
-			n = e.Permits
-		}
-		if !grants(l, r.Urgent, n) {
-			n -= l.Reserved()
+	for _, n = range [...]int{n, l.Capacity(), l.Capacity() - l.Reserved()} {
+		if l.CheckRequest(throttle.Request{N: n, Urgent: r.Urgent}, 0) == nil {
+			break
 		}
 	}
 	return n
-}
-
-// grants reports whether a limit ever grants n permits.
-func grants(l throttle.Limit, urgent bool, n int) bool {
-	return l.CheckRequest(throttle.Request{N: n, Urgent: urgent}, 0) == nil
 }
