@@ -2,6 +2,7 @@ package hostlocal_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -179,5 +180,44 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 	}
 	if _, err := (&hostlocal.Store{Dir: dir}).Limiter("other"); err == nil {
 		t.Error("a directory that others may write to is used")
+	}
+}
+
+func TestStatesThatDoNotFitAreAnError(t *testing.T) {
+	log := throttle.SlidingLog(4096, 24*time.Hour)
+	var many []throttle.Limit
+	for i := range 300 {
+		many = append(many, throttle.TokenBucket(1, time.Hour, 1).Named(fmt.Sprintf("%d %0100d", i, i)))
+	}
+	for name, test := range map[string]struct {
+		limits []throttle.Limit
+		fit    bool
+	}{
+		"two logs":   {[]throttle.Limit{log, log}, true},
+		"three logs": {[]throttle.Limit{log, log, log}, false},
+		"many":       {many, false},
+	} {
+		store := &hostlocal.Store{Dir: private(t)}
+		defer func() { _ = store.Close() }()
+		if _, err := store.Limiter("k", test.limits...); (err == nil) != test.fit {
+			t.Errorf("%s: Limiter = %v, want an error: %v", name, err, !test.fit)
+		}
+	}
+}
+
+// The directory stays the one that it was, although the process changes its own.
+func TestRelativeDirectoriesStay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := &hostlocal.Store{Dir: "weir"}
+	defer func() { _ = store.Close() }()
+	for i := range 2 {
+		l, err := store.Limiter("k", throttle.TokenBucket(1, time.Hour, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := granted(t, l, throttle.InstantOf(time.Now())); got != (i == 0) {
+			t.Errorf("limiter %d grants: %v", i, got)
+		}
+		t.Chdir(t.TempDir())
 	}
 }

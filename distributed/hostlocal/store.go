@@ -47,8 +47,8 @@ type Store struct {
 var _ throttle.Store = (*Store)(nil)
 
 // Limiter implements [throttle.Store]. It opens the file of the key, and makes it if it is missing.
-// The error is for invalid limits, a log that is too long, or an unusable file or directory. It
-// matches [ErrClosed] after Close.
+// The error is for invalid limits, a state too large for its file, or an unusable file or directory.
+// It matches [ErrClosed] after Close.
 func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter, error) {
 	resolved, err := resolve(limits)
 	if err != nil {
@@ -74,8 +74,11 @@ func (s *Store) Limiter(key string, limits ...throttle.Limit) (throttle.Limiter,
 	return l, nil
 }
 
-// mostLog is how many permits a sliding log may have, because all departures are in the file.
-const mostLog = 4_096
+const (
+	mostLog  = 4_096     // permits of a sliding log, because all departures are in the file
+	logEntry = 7         // bytes of a departure, at 4,096 in a hundred days or less
+	mostOwn  = 60 * 1000 // bytes of a state without the processes that share it
+)
 
 // resolve returns resolved limits, or why they are invalid.
 func resolve(limits []throttle.Limit) ([]throttle.Limit, error) {
@@ -83,25 +86,35 @@ func resolve(limits []throttle.Limit) ([]throttle.Limit, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := 0
 	for _, l := range resolved {
-		if l.Algorithm == throttle.AlgorithmSlidingLog && l.Permits > mostLog {
+		if size += 2*len(l.String()) + 64; l.Algorithm != throttle.AlgorithmSlidingLog {
+			continue
+		}
+		if size += logEntry * l.Permits; l.Permits > mostLog {
 			return nil, fmt.Errorf("hostlocal: limit %s: %d permits of a sliding log exceed %d: a sliding window has no such bound", l.Label(), l.Permits, mostLog)
 		}
+	}
+	if size > mostOwn {
+		return nil, fmt.Errorf("hostlocal: the state of %d limits takes up to %d bytes, and %d fit its file", len(resolved), size, mostOwn)
 	}
 	return resolved, nil
 }
 
 // prepare finds the directory and sweeps it.
 func (s *Store) prepare() {
-	if s.dir = s.Dir; s.dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			s.err = err
-			return
-		}
-		s.dir = filepath.Join(cache, "weir")
+	dir, err := s.Dir, error(nil)
+	if dir == "" {
+		dir, err = os.UserCacheDir()
+		dir = filepath.Join(dir, "weir")
 	}
-	if s.err = makeDir(s.dir); s.err == nil {
+	if err == nil {
+		s.dir, err = filepath.Abs(dir) // the process may change its own
+	}
+	if err == nil {
+		err = makeDir(s.dir)
+	}
+	if s.err = err; err == nil {
 		s.sweep(time.Now())
 	}
 }
