@@ -17,7 +17,8 @@ import (
 
 // A Lane is what Redis holds of one lane, for operators.
 type Lane struct {
-	// Key is the key of the limiter. The end of a long one, of 170 bytes or more, is a hash.
+	// Key is the key of the limiter. The end of one that takes more than 200 bytes in Redis is a
+	// hash. Each control character, space, %, {, } and / takes three of them there.
 	Key string
 
 	// Limits are in force, in the order of their names, which replicas share.
