@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -49,7 +50,8 @@ type Store struct {
 	Prefetch time.Duration
 
 	// Deadline is the shortest deadline of a call. A call is given four usual
-	// round trips, but no less than Deadline. Zero means DefaultDeadline.
+	// round trips, but no less than Deadline, which is at most an hour. Zero means
+	// DefaultDeadline.
 	Deadline time.Duration
 
 	// MaxDeadline is the longest deadline of a call on a connection in use. Zero
@@ -69,8 +71,8 @@ type Store struct {
 	BreakFor time.Duration
 
 	// Lease is for how long a process has the slots of calls in flight that Redis
-	// gave it: see [Store.Flights]. It renews them at a third of that. Zero means
-	// DefaultLease.
+	// gave it: see [Store.Flights]. It renews them at a third of that. It is 50 ms at least, so that
+	// a call can renew it, and an hour at most. Zero means DefaultLease.
 	Lease time.Duration
 
 	// Logger receives a line
@@ -185,7 +187,7 @@ func (s *Store) settings() (call.Settings, error) {
 		Deadline:      cmp.Or(s.Deadline, DefaultDeadline),
 		MaxDeadline:   cmp.Or(s.MaxDeadline, DefaultMaxDeadline),
 		FirstDeadline: cmp.Or(s.FirstDeadline, DefaultFirstDeadline),
-		BreakAfter:    uint32(cmp.Or(s.BreakAfter, DefaultBreakAfter)),
+		BreakAfter:    uint32(min(cmp.Or(s.BreakAfter, DefaultBreakAfter), math.MaxInt32)),
 		BreakFor:      cmp.Or(s.BreakFor, DefaultBreakFor),
 		Lease:         cmp.Or(s.Lease, DefaultLease),
 	}
@@ -200,6 +202,10 @@ func (s *Store) settings() (call.Settings, error) {
 		return set, fmt.Errorf("distributed: Share %v is not above 0 and at most 1", s.Share)
 	case s.Lease > script.LongestPause:
 		return set, fmt.Errorf("distributed: Lease %v is above %v", s.Lease, script.LongestPause)
+	case s.Lease > 0 && s.Lease < DefaultDeadline:
+		return set, fmt.Errorf("distributed: Lease %v is below %v", s.Lease, DefaultDeadline)
+	case s.Deadline > script.LongestPause:
+		return set, fmt.Errorf("distributed: Deadline %v is above %v", s.Deadline, script.LongestPause)
 	case s.BreakAfter < 0:
 		return set, fmt.Errorf("distributed: BreakAfter %d is negative", s.BreakAfter)
 	}
