@@ -3,6 +3,9 @@ package shaping_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +38,43 @@ func TestForecastCountsTheLineBeforeIt(t *testing.T) {
 		wantForecast(t, "more urgent", q, urgent, shaping.Forecast{Wait: next, Expected: next, Limit: "mail", Reason: "rate"}, nil)
 		j.want("a 0s", "b 1s", "c 2s") // it has taken no place and no permit
 	})
+}
+
+// For tenants of one class and equal costs the forecast is exact, also for a newcomer whose turn
+// would begin together with those of others.
+func TestForecastCountsTenantsThatComeFirst(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			q := newQueue(t, throttle.LeakyBucket(8, time.Second)) // an eighth of a second is exact
+			ctx, cancel := context.WithCancel(t.Context())
+			var gone atomic.Int64
+			var all sync.WaitGroup
+			for range 1 + random.IntN(50) {
+				turn := &shaping.Turn{N: 1, Tenant: []string{"", "a", "b"}[random.IntN(3)]}
+				all.Go(func() {
+					if q.WaitTurn(ctx, turn) == nil {
+						gone.Add(1)
+					}
+				})
+				synctest.Wait()
+			}
+			time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+			synctest.Wait()
+			turn := &shaping.Turn{N: 1, Tenant: []string{"", "a", "new"}[random.IntN(3)]}
+			forecast, err := q.Forecast(t.Context(), turn)
+			before, start := gone.Load(), time.Now()
+			if err := errors.Join(err, q.WaitTurn(t.Context(), turn)); err != nil {
+				t.Fatal(err)
+			}
+			n, waited := int(gone.Load()-before), time.Since(start)
+			if forecast.Waiting != n || forecast.Expected != waited {
+				t.Errorf("seed %d: %d departed before the turn in %v, want %d in %v", seed, n, waited, forecast.Waiting, forecast.Expected)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
 }
 
 func TestForecastSaysWhyATurnWouldBeRejected(t *testing.T) {

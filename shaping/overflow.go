@@ -236,13 +236,17 @@ func (l *line) ahead(w *waiter) (n int, cost float64) {
 	}
 	start := own.start + cost/float64(own.weight)
 	for _, t := range own.class.tenants {
-		if t != own {
-			part := min(max(0, start-t.start)*float64(t.weight), t.cost)
-			if t.cost > 0 {
-				n += int(math.Ceil(float64(t.waiting.Len()) * part / t.cost))
-			}
-			cost += part
+		if t == own || start < t.start || t.cost <= 0 {
+			continue
 		}
+		waiting := float64(t.waiting.Len())
+		starts := (start - t.start) * float64(t.weight) * waiting / t.cost
+		before := math.Ceil(starts)
+		if before == starts && t.waiting.first().before(w.place) { // the last of them starts with w
+			before++
+		}
+		before = min(before, waiting)
+		n, cost = n+int(before), cost+before*t.cost/waiting
 	}
 	for _, c := range l.classes {
 		if c == own.class {
