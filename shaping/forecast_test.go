@@ -77,6 +77,36 @@ func TestForecastCountsTenantsThatComeFirst(t *testing.T) {
 	}
 }
 
+// A less urgent caller does not wait for all who are more urgent, and is not rejected as if it did:
+// by its share of one in twenty it departs after 19 of them.
+func TestForecastCountsTheShareOfLessUrgentCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.LeakyBucket(8, time.Second))
+		q.MaxForecast = 26 * time.Second
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 201 {
+			all.Go(func() { _ = q.Wait(ctx) })
+		}
+		synctest.Wait()
+		q.MaxForecast = 3 * time.Second
+		for range 3 {
+			turn := &shaping.Turn{N: 1, Priority: shaping.PriorityLow}
+			forecast, err := q.Forecast(t.Context(), turn)
+			start := time.Now()
+			if err := errors.Join(err, q.WaitTurn(t.Context(), turn)); err != nil {
+				t.Fatal(err)
+			}
+			waited := time.Since(start)
+			if late := forecast.Expected - waited; forecast.Waiting != 19 || late.Abs() > time.Microsecond {
+				t.Errorf("Forecast = %+v, and the turn departs after %v, want 19 before it", forecast, waited)
+			}
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
 func TestForecastSaysWhyATurnWouldBeRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))

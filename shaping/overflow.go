@@ -222,7 +222,8 @@ func (q *Queue) ahead(w *waiter) (n int, cost float64) {
 }
 
 // ahead returns how many callers will depart before w, and their cost, if no caller comes or
-// leaves. Inside a tenant the answer is exact. It assumes equal costs of another tenant's callers.
+// leaves. Inside a tenant the answer is exact. It assumes equal costs of another tenant's callers,
+// and that all callers with whom w has the share of the less urgent classes came before it.
 func (l *line) ahead(w *waiter) (n int, cost float64) {
 	own := w.tenant
 	if w.place == own.last { // as with every newcomer
@@ -248,13 +249,34 @@ func (l *line) ahead(w *waiter) (n int, cost float64) {
 		before = min(before, waiting)
 		n, cost = n+int(before), cost+before*t.cost/waiting
 	}
-	for _, c := range l.classes {
-		if c == own.class {
-			break
+	low, theirs := n, cost // of the callers with whom w shares, if it shares at all
+	for i, c := range l.classes {
+		count, sum := c.all()
+		if c.priority > own.class.priority {
+			n, cost = n+count, cost+sum
 		}
-		for _, t := range c.tenants {
-			n, cost = n+t.waiting.Len(), cost+t.cost
+		if i > 0 && c != own.class {
+			low, theirs = low+count, theirs+sum
 		}
+	}
+	if own.class == l.classes[0] || l.share == 0 {
+		return n, cost
+	}
+	urgent, sum := l.classes[0].all()
+	meanwhile := max(0, (theirs+w.cost)*(1-l.share)-l.classes[1].owed) / l.share
+	if total := theirs + meanwhile; total < cost {
+		return low + int(math.Ceil(float64(urgent)*meanwhile/sum-rounding)), total
+	}
+	return n, cost
+}
+
+// rounding is more than what sums of costs are wrong, in callers.
+const rounding = 1e-6
+
+// all returns how many callers wait in a class, and their cost.
+func (c *class) all() (n int, cost float64) {
+	for _, t := range c.tenants {
+		n, cost = n+t.waiting.Len(), cost+t.cost
 	}
 	return n, cost
 }
