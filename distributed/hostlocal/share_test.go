@@ -221,3 +221,27 @@ func TestRelativeDirectoriesStay(t *testing.T) {
 		t.Chdir(t.TempDir())
 	}
 }
+
+// What was learned is removed with its lane, however long nothing new was learned.
+func TestOnlyUnusedLanesAreRemoved(t *testing.T) {
+	dir := private(t)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, days := range map[string]int{"used.lane": 99, "used.learned": 101, "unused.lane": 101, "unused.learned": 102, "notes": 200} {
+		path, then := filepath.Join(dir, name), time.Now().AddDate(0, 0, -days)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, then, then)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := &hostlocal.Store{Dir: dir}
+	defer func() { _ = store.Close() }()
+	if _, err := store.Limiter("k"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"used.lane": true, "used.learned": true, "unused.lane": false, "unused.learned": false, "notes": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+		}
+	}
+}

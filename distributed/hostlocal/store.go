@@ -142,8 +142,7 @@ func (s *Store) path(key string) string {
 // that a user made so are longer.
 const forgotten = 100 * 24 * time.Hour
 
-// sweep removes the files of lanes that were not used for long. A process that had one open detects
-// that it was removed.
+// sweep removes the files of lanes that were not used for long. Processes that have one open detect it.
 func (s *Store) sweep(now time.Time) {
 	entries, _ := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -151,8 +150,9 @@ func (s *Store) sweep(now time.Time) {
 		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < forgotten {
 			continue
 		}
-		if name := e.Name(); strings.HasSuffix(name, laneFile) || strings.HasSuffix(name, learnedFile) {
-			_ = os.Remove(filepath.Join(s.dir, name))
+		if name, ok := strings.CutSuffix(e.Name(), laneFile); ok { // each use writes it
+			_ = os.Remove(filepath.Join(s.dir, name+laneFile))
+			_ = os.Remove(filepath.Join(s.dir, name+learnedFile))
 		}
 	}
 }
