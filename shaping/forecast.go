@@ -35,7 +35,7 @@ func (q *Queue) Forecast(ctx context.Context, t *Turn) (Forecast, error) {
 	if q.closed {
 		return Forecast{}, q.rejected(now)
 	}
-	w := &waiter{ctx: ctx, deadline: q.deadline(ctx, t.MaxWait, 0)}
+	w := &waiter{ctx: ctx, deadline: q.deadline(ctx, t.MaxWait, 0), urgent: urgencyOf(ctx).of(t).urgent()}
 	t.stand(w)
 	w.since = q.since(now)
 	bound, head := q.forecast(w, now), q.line.first()

@@ -107,6 +107,20 @@ func TestForecastCountsTheShareOfLessUrgentCallers(t *testing.T) {
 	})
 }
 
+func TestForecastOfUrgentCallersIncludesTheReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, throttle.TokenBucket(1, time.Second, 20).Reserving("50%").Named("mail"))
+		if err := q.WaitN(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		urgent := &shaping.Turn{N: 10, Priority: shaping.PriorityHigh}
+		wantForecast(t, "urgent", q, urgent, shaping.Forecast{}, nil)
+		urgent.N = 15
+		wantForecast(t, "more than the reserve", q, urgent, shaping.Forecast{Wait: 5 * time.Second, Expected: 5 * time.Second, Limit: "mail", Reason: "rate"}, nil)
+		wantForecast(t, "not urgent", q, one(), shaping.Forecast{Wait: time.Second, Expected: time.Second, Limit: "mail", Reason: "rate"}, nil)
+	})
+}
+
 func TestForecastSaysWhyATurnWouldBeRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, throttle.LeakyBucket(1, time.Second).Named("mail"))
