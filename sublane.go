@@ -79,12 +79,12 @@ func (c *call) leaveSublanes() {
 	}
 }
 
-// sublanePaused reports whether a sub-lane is paused that the call had passed,
-// or that was made since, or its route's bucket was named since.
-func (c *call) sublanePaused() bool {
+// sublaneHolds reports whether a sub-lane that the call has passed is paused, or one was made since:
+// its calls depart as it learns, even without a pause.
+func (c *call) sublaneHolds() bool {
 	c.enterSublanes(true)
 	for _, v := range c.visits {
-		if v.lane.Queue.State().Paused > 0 || v.lane.OfBucket() && !v.passed {
+		if !v.passed || v.lane.Queue.State().Paused > 0 {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func (c *call) turnCome() error {
 			return err
 		}
 		c.granted = true
-		if !c.divided() || !c.sublanePaused() {
+		if !c.divided() || !c.sublaneHolds() {
 			return nil
 		}
 		c.giveBack()

@@ -98,6 +98,22 @@ func TestLongestWaitIsOneForRouteAndLane(t *testing.T) {
 	})
 }
 
+// A refusal may state no time. Calls in line then depart as the new sub-lane learns: if each tried
+// the vendor at once, their refusals would count as failed probes, and hold the route for an hour.
+func TestRefusalWithoutTimeHoldsItsWaitersInLine(t *testing.T) {
+	for _, scope := range []headers.Scope{headers.ScopeRoute, headers.ScopeCredential} {
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(10, time.Second, 1)}, Service: 20 * time.Millisecond}
+			r := harness.PipeRig(t, vendor, &weir.Transport{Dialect: harness.ScopedBy(scope)})
+			for _, got := range r.Callers(t.Context(), 64).Wait() {
+				if r.Want("GET", got, 200); got.At > 20*time.Second {
+					t.Fatalf("GET answered at %v, want all 64 within 20s, at 10/s", got.At)
+				}
+			}
+		})
+	}
+}
+
 func TestLongPauseOfRouteClosesRouteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("600")}}},
