@@ -50,7 +50,7 @@ func (c *call) begin() error {
 	if err := c.enter(); err != nil {
 		return c.fail(err)
 	}
-	if t.Store != nil {
+	if c.lane.Gate.Store() != nil && c.lane.Course != nil {
 		c.meet()
 	}
 	c.turn.MaxWait = c.options.maxWait

@@ -176,9 +176,9 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 	return l
 }
 
-// credentials are those of the calls of a lane with a store, if its vendor counts by credential. As
-// long as there is one, its refusals concern the lane, so that all processes obey them and learn
-// together: sub-lanes are of one process.
+// credentials are those of the calls of a lane that processes share and that learns, if its vendor
+// counts by credential. As long as there is one, its refusals concern the lane, so that all processes
+// obey them and learn together: sub-lanes are of one process.
 type credentials struct {
 	last    atomic.Pointer[string]
 	changed atomic.Int64 // instant at which a call had another than the one before; zero: none had

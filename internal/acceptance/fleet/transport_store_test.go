@@ -110,6 +110,31 @@ func TestRefusalOfOneOfManyCredentialsHoldsNoOther(t *testing.T) {
 	})
 }
 
+// A store of this process alone changes nothing: a credential waits for no other, and learns.
+func TestRefusalOfCredentialWithoutAFleetHoldsNoOther(t *testing.T) {
+	for name, store := range map[string]throttle.Store{
+		"local": throttle.Local{},
+		"own":   harness.StoreFunc(throttle.Local{}.Limiter),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(1, testserver.Fault{Header: harness.Hints("5")})}}
+				r := harness.PipeRig(t, vendor, &weir.Transport{Store: store, Dialect: harness.ScopedBy(headers.ScopeCredential)})
+				if got := r.Ask(r.As("a"), r.As("b")); got[0] < 5*time.Second || got[1] > time.Second {
+					t.Errorf("answers at %v, want that of a after 5s, and that of b at once", got)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.TokenBucket(10, time.Second, 1)}, Service: 20 * time.Millisecond}
+				r := harness.PipeRig(t, vendor, &weir.Transport{Store: store, Limits: harness.Every(10 * time.Millisecond), Dialect: harness.ScopedBy(headers.ScopeCredential)})
+				if d := harness.DrainBy(r, 300); d.Failed > 0 || d.Refused > 100 {
+					t.Errorf("of 300 calls, %d failed and %d were refused, want 0 and 100 at most", d.Failed, d.Refused)
+				}
+			})
+		})
+	}
+}
+
 // A credential that is renewed is one, some minutes later.
 func TestRefusalOfARenewedCredentialPausesFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
