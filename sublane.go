@@ -200,12 +200,10 @@ func (c *call) meet() {
 		return
 	}
 	met, own := &observerOf(c.lane).met, credentialOf(c.req)
-	last := met.last.Load()
-	if last != nil && *last == own {
+	if last := met.last.Load(); last != nil && *last == own {
 		return
 	}
-	met.last.Store(&own)
-	if last != nil {
+	if last := met.last.Swap(&own); last != nil && *last != own { // first calls may come together
 		met.changed.Store(int64(c.lane.Now()))
 	}
 }
