@@ -187,11 +187,23 @@ type credentials struct {
 // renewed is after what time without another credential there is one: an old one was renewed.
 const renewed = 10 * time.Minute
 
+// few calls are no proof of one credential: of two equally busy ones, the first ten calls all have
+// the same once in 512 times.
+const few = 10
+
 // oneCredential reports whether the lane's calls have one credential, of those that meet has noted.
+// The first few calls do not show it if the last refusal asked for longer than most callers wait: a
+// new process would close the lane of many for all processes.
 func (c *call) oneCredential() bool {
-	met := &observerOf(c.lane).met
-	changed := throttle.Instant(met.changed.Load())
-	return met.last.Load() != nil && (changed == 0 || c.lane.Now().Sub(changed) > renewed)
+	o := observerOf(c.lane)
+	changed := throttle.Instant(o.met.changed.Load())
+	switch {
+	case o.met.last.Load() == nil:
+		return false
+	case changed == 0:
+		return c.refusedFor <= DefaultMaxPause || o.calls.Load() >= few
+	}
+	return c.lane.Now().Sub(changed) > renewed
 }
 
 // meet notes the credential of the call.

@@ -25,8 +25,10 @@
 // it. So a publisher on the channel can stop a lane for one second.
 //
 // Some vendors refuse one route, or one credential: then calls of that route wait at that replica
-// alone. So do those of that credential, if calls of the lane had another in the last ten minutes:
-// with a key for each credential, as of [weir.ByHeader], all replicas obey the refusal.
+// alone. So do those of that credential, if calls of the lane there had another in the last ten
+// minutes, or if one of the replica's first calls is refused for more than two minutes. Otherwise
+// all replicas obey, also those with another credential. With a key for each credential, as of
+// [weir.ByHeader], a refusal holds no other.
 //
 // # What replicas learn
 //

@@ -135,6 +135,27 @@ func TestRefusalOfCredentialWithoutAFleetHoldsNoOther(t *testing.T) {
 	}
 }
 
+// A new replica whose first call is refused for an hour has seen one credential of many.
+func TestRefusalOfANewReplicaForLongClosesNoFleet(t *testing.T) {
+	for calls, want := range map[int]int{0: 200, 9: 0} { // after so many others of the credential
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{Faults: []testserver.Fault{harness.Answered(calls+1, testserver.Fault{Header: harness.Hints("3600")})}}
+			f := harness.NewFleet(t, 2, vendor)
+			for _, r := range f.Replicas {
+				r.Transport.Dialect = harness.ScopedBy(headers.ScopeCredential)
+			}
+			for range calls {
+				f.Replicas[0].Want("a call before", f.Replicas[0].Do(f.Replicas[0].As("a")), 200)
+			}
+			f.Replicas[0].Want("the refused call", f.Replicas[0].Do(f.Replicas[0].As("a")), 429)
+			time.Sleep(time.Second)
+			if got := f.Replicas[1].Do(f.Replicas[1].As("b")); got.Status != want {
+				t.Errorf("after %d calls and a refusal for an hour, the other replica's call = %d, %v, want %d", calls, got.Status, got.Err, want)
+			}
+		})
+	}
+}
+
 // A credential that is renewed is one, some minutes later.
 func TestRefusalOfARenewedCredentialPausesFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
