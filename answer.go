@@ -99,12 +99,11 @@ func (c *call) believe(signal *headers.Signal) {
 // refusal concerns.
 func (c *call) refused(status int, signal *headers.Signal) {
 	c.refusedFor, _ = signal.Wait()
-	// Twice may be chance at a limit that is not known yet, so the second time holds the lane, too.
-	alone := signal.Scope == headers.ScopeRequest || c.throttled > 1 && c.lane.Alone(c.refusedAt)
 	if c.throttled == 0 {
 		c.refusedAt = c.lane.Now()
 	}
-	if alone {
+	part := signal.Scope == headers.ScopeRoute || signal.Scope == headers.ScopeCredential
+	if signal.Scope == headers.ScopeRequest || !part && c.alone(c.lane) {
 		return
 	}
 	lanes := c.about
@@ -113,11 +112,18 @@ func (c *call) refused(status int, signal *headers.Signal) {
 	}
 	c.paused = false
 	for _, l := range lanes {
+		if part && c.alone(l) {
+			continue // others that were served are of the same route or credential
+		}
 		var a lane.Answer
 		c.answer(&a, l, c.own(l, signal.Quotas))
 		c.paused = l.Refused(c.ctx, &a, c.refusedFor) || c.paused
 	}
 }
+
+// alone reports whether the request is refused for its own sake, because the lane serves others.
+// Twice may be chance at a limit that is not known yet, so the second time holds the lane, too.
+func (c *call) alone(l *lane.Lane) bool { return c.throttled > 1 && l.Alone(c.refusedAt) }
 
 // landed says that the attempt is no longer in flight, and whether the server
 // served it.

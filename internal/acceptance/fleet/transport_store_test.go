@@ -156,6 +156,32 @@ func TestRefusalOfANewReplicaForLongClosesNoFleet(t *testing.T) {
 	}
 }
 
+// A third refusal holds its credential also if others are served, once the lane was refused as a
+// whole: while there was one credential.
+func TestThirdRefusalOfOneOfManyCredentialsHoldsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var faults []testserver.Fault
+		for _, n := range []int{1, 4, 6, 8} { // 2 repeats the first; 3, 5 and 7 are of the other
+			faults = append(faults, harness.Answered(n, testserver.Fault{Header: harness.Hints("5")}))
+		}
+		r := harness.NewFleet(t, 1, &testserver.Vendor{Faults: faults}).Replicas[0]
+		r.Transport.Dialect = harness.ScopedBy(headers.ScopeCredential)
+		r.Want("the first call", r.Do(r.As("spent")), 200)
+		r.Want("the first call of the other", r.Do(r.As("other")), 200)
+		go r.Do(r.As("spent"))
+		for range 2 {
+			time.Sleep(time.Second)
+			r.Want("a call of the other", r.Do(r.As("other")), 200)
+			time.Sleep(4200 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		began := r.Now()
+		if got := r.Do(r.As("spent")); got.Status != 200 || got.At-began < 3*time.Second {
+			t.Errorf("a call after the third refusal = %d, %v in %v, want 200 after 5s since then", got.Status, got.Err, got.At-began)
+		}
+	})
+}
+
 // A credential that is renewed is one, some minutes later.
 func TestRefusalOfARenewedCredentialPausesFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
