@@ -164,15 +164,30 @@ func version(segment string) bool {
 	return len(segment) > 1 && len(segment) <= maxVersion && segment[0] == 'v' && '0' <= segment[1] && segment[1] <= '9'
 }
 
-// credentialOf returns a hash of the header fields that usually carry a
-// credential.
+// credentialFields are the header fields that carry a credential: the usual ones, and then those of
+// vendors that count by credential: Figma, BigCommerce, RapidAPI, Azure API Management, VirusTotal,
+// APILayer, Pipedrive and Alpaca.
+var credentialFields = [...]string{
+	"Authorization", "X-Api-Key", "Api-Key", "Cookie",
+	"X-Figma-Token", "X-Auth-Token", "X-Rapidapi-Key", "Ocp-Apim-Subscription-Key", "X-Apikey", "Apikey", "X-Api-Token", "Apca-Api-Key-Id",
+}
+
+// usualFields are so many of credentialFields. The others are read if a request has none of them.
+const usualFields = 4
+
+// credentialOf returns a hash of the header fields that carry a request's credential.
 func credentialOf(req *http.Request) string {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"} {
+	found := false
+	for i, name := range credentialFields {
+		if found && i >= usualFields {
+			break
+		}
 		for _, value := range req.Header[name] {
 			h.WriteString(value)
 			h.WriteByte(0)
+			found = true
 		}
 		h.WriteByte(1)
 	}

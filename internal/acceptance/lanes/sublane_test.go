@@ -245,7 +245,7 @@ func TestMaxWaitShorterThanPauseOfRouteReturnsResponseInHand(t *testing.T) {
 }
 
 func TestEveryFieldOfCredentialsSeparatesThem(t *testing.T) {
-	for _, field := range []string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"} {
+	for _, field := range []string{"Authorization", "X-Api-Key", "Api-Key", "Cookie", "X-RapidAPI-Key", "X-Figma-Token", "X-Auth-Token", "Ocp-Apim-Subscription-Key", "x-apikey", "apikey", "X-Api-Token", "APCA-API-KEY-ID"} {
 		synctest.Test(t, func(t *testing.T) {
 			r := harness.PipeRig(t, &testserver.Vendor{Faults: []testserver.Fault{{Last: 1, Do: testserver.Answer, Header: harness.Hints("5")}}},
 				&weir.Transport{Dialect: harness.ScopedBy(headers.ScopeCredential)})
