@@ -175,8 +175,11 @@ var credentialFields = [...]string{
 // usualFields are so many of credentialFields. The others are read if a request has none of them.
 const usualFields = 4
 
-// credentialOf returns a hash of the header fields that carry a request's credential.
-func credentialOf(req *http.Request) string {
+// credentialOf returns the credential's hash as a part of a name.
+func credentialOf(req *http.Request) string { return strconv.FormatUint(credentialHash(req), 16) }
+
+// credentialHash returns a hash of the header fields that carry a request's credential.
+func credentialHash(req *http.Request) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	found := false
@@ -191,5 +194,5 @@ func credentialOf(req *http.Request) string {
 		}
 		h.WriteByte(1)
 	}
-	return strconv.FormatUint(h.Sum64(), 16)
+	return h.Sum64()
 }

@@ -180,8 +180,8 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 // counts by credential. As long as there is one, its refusals concern the lane, so that all processes
 // obey them and learn together: sub-lanes are of one process.
 type credentials struct {
-	last    atomic.Pointer[string]
-	changed atomic.Int64 // instant at which a call had another than the one before; zero: none had
+	last    atomic.Uint64 // hash of the last call's; zero: there was no call
+	changed atomic.Int64  // instant at which a call had another than the one before; zero: none had
 }
 
 // renewed is after what time without another credential there is one: an old one was renewed.
@@ -198,7 +198,7 @@ func (c *call) oneCredential() bool {
 	o := observerOf(c.lane)
 	changed := throttle.Instant(o.met.changed.Load())
 	switch {
-	case o.met.last.Load() == nil:
+	case o.met.last.Load() == 0:
 		return false
 	case changed == 0:
 		return c.refusedFor <= DefaultMaxPause || o.calls.Load() >= few
@@ -211,11 +211,11 @@ func (c *call) meet() {
 	if d := c.dialect(); d == nil || d.Scope != headers.ScopeCredential {
 		return
 	}
-	met, own := &observerOf(c.lane).met, credentialOf(c.req)
-	if last := met.last.Load(); last != nil && *last == own {
+	met, own := &observerOf(c.lane).met, credentialHash(c.req)
+	if met.last.Load() == own {
 		return
 	}
-	if last := met.last.Swap(&own); last != nil && *last != own { // first calls may come together
+	if last := met.last.Swap(own); last != 0 && last != own { // first calls may come together
 		met.changed.Store(int64(c.lane.Now()))
 	}
 }

@@ -28,7 +28,7 @@ func TestFirstCallsOfTwoCredentialsAtOnceShowBoth(t *testing.T) {
 	}
 	met := &observerOf(l).met
 	for range 20_000 {
-		met.last.Store(nil)
+		met.last.Store(0)
 		met.changed.Store(0)
 		var ready atomic.Int32
 		var both sync.WaitGroup
@@ -44,5 +44,8 @@ func TestFirstCallsOfTwoCredentialsAtOnceShowBoth(t *testing.T) {
 		if calls[0].oneCredential() {
 			t.Fatal("after calls of two credentials oneCredential = true, want false")
 		}
+	}
+	if allocated := testing.AllocsPerRun(100, func() { calls[0].meet(); calls[1].meet() }); allocated > 0 {
+		t.Errorf("to note two credentials takes %v allocations, want none", allocated)
 	}
 }
