@@ -172,7 +172,8 @@ var credentialFields = [...]string{
 	"X-Figma-Token", "X-Auth-Token", "X-Rapidapi-Key", "Ocp-Apim-Subscription-Key", "X-Apikey", "Apikey", "X-Api-Token", "Apca-Api-Key-Id",
 }
 
-// usualFields are so many of credentialFields. The others are read if a request has none of them.
+// usualFields is how many of credentialFields are usual ones. A request with a usual field is read no
+// further.
 const usualFields = 4
 
 // credentialOf returns the credential's hash as a part of a name.
