@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/script"
+	"github.com/weirgo/weir/throttle"
 )
 
 // unconfirmed is how long a pause holds that only a message has announced. Any publisher can
@@ -41,7 +42,7 @@ func (l *Limiter) Deliver(message string) {
 	// The epoch itself comes with the reply to the next call.
 	if until := now.Add(min(remaining, unconfirmed)); until > l.paused && !l.resuming() {
 		l.pause(until)
-		l.outage.pause(now, until)
+		l.outage.reconcile(now, throttle.Fact{Until: until})
 	} else {
 		l.voided++
 		l.discard(l.hand.all())

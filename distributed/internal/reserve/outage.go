@@ -47,7 +47,7 @@ func (l *Limiter) enforce() {
 		return // likewise
 	}
 	if o.local = local; set.FailOpen {
-		o.pause(now, now) // the fleet has spent the saved permits
+		o.reconcile(now, throttle.Fact{Until: now}) // the fleet has spent the saved permits
 	}
 }
 
@@ -153,11 +153,6 @@ func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
 	}
 }
 
-// pause makes local grant nothing before an instant, and save nothing until then.
-func (o *outage) pause(now, until throttle.Instant) {
-	o.reconcile(now, throttle.Fact{Until: until})
-}
-
 // Lose begins an outage, or notes the latest cause of the current one.
 func (l *Limiter) Lose(cause string) {
 	l.Cause = cause
@@ -169,7 +164,7 @@ func (l *Limiter) Lose(cause string) {
 		l.enforce()
 	}
 	if l.paused > 0 {
-		l.outage.pause(l.clock.Now(), l.paused)
+		l.outage.reconcile(l.clock.Now(), throttle.Fact{Until: l.paused})
 	}
 }
 
