@@ -42,11 +42,8 @@ func (l *Limiter) enforce() {
 		_ = o.local.Tune(now, limits...) // they were resolved before
 		return
 	}
-	local, err := throttle.Local{}.Limiter("", limits...)
-	if err != nil {
-		return // likewise
-	}
-	if o.local = local; set.FailOpen {
+	o.local, _ = throttle.Local{}.Limiter("", limits...) // likewise
+	if set.FailOpen {
 		o.reconcile(now, throttle.Fact{Until: now}) // the fleet has spent the saved permits
 	}
 }
@@ -126,12 +123,9 @@ func (l *Limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 
 // forecast is Forecast of local, without its instant: the store may be back before.
 func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	if o.local == nil {
-		return throttle.Forecast{At: now}
-	}
-	f := o.local.Forecast(now, r)
-	if f.At > now { // it may be Never: for a cost that only the spaced limits let go
-		return throttle.Forecast{At: now, Reason: throttle.ReasonStore}
+	f := throttle.Forecast{At: now}
+	if o.local != nil && o.local.Forecast(now, r).At > now { // perhaps Never: for a cost that only the spaced limits let go
+		f.Reason = throttle.ReasonStore
 	}
 	return f
 }
