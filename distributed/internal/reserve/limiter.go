@@ -235,11 +235,8 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		return throttle.Forecast{At: l.paused, Reason: throttle.ReasonPause}
 	}
 	c := l.costs(&r)
-	if free(c) {
-		return throttle.Forecast{At: now}
-	}
 	i := l.hand.find(c)
-	if i >= 0 && l.hand[i].at <= now {
+	if free(c) || i >= 0 && l.hand[i].at <= now {
 		return throttle.Forecast{At: now}
 	}
 	if l.encoded.Urgency(c) > 0 {
