@@ -152,7 +152,7 @@ func (l *Limiter) apply(got *script.Reply) {
 	l.Mu.Unlock()
 }
 
-// obey puts a pace in force here.
+// obey puts a pace in force here. Redis has just answered, so no outage is under way.
 func (l *Limiter) obey(p store.Pacing) {
 	s, old := l.learning, l.learning.pace
 	s.pace = p
@@ -163,16 +163,10 @@ func (l *Limiter) obey(p store.Pacing) {
 		}
 		return
 	}
-	if !p.Counted {
-		return
-	}
-	if p.Probe {
+	if p.Counted && p.Probe {
 		l.discard(l.hand.until(p.ProbeAfter))
 	}
-	if p.Interval != old.Interval {
+	if p.Counted && p.Interval != old.Interval {
 		l.learn(p.Interval)
-		if l.Lost {
-			l.enforce()
-		}
 	}
 }
