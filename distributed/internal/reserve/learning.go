@@ -27,7 +27,6 @@ type learning struct {
 	pace    store.Pacing         // in force here
 	counted bool                 // the pace is the last of the limiter's limits
 	begun   bool                 // the store has returned what others have learned
-	wanted  bool                 // the store has less than was applied here
 	hurry   bool                 // there is something to send at once
 	revokes bool                 // the call under way revokes permits
 	field   script.LearnedField  // as last returned
@@ -84,7 +83,7 @@ func (l *Limiter) propose() *script.Update {
 		l.Mu.Unlock()
 		return nil
 	}
-	v, wanted := l.view(), s.wanted || s.place-s.field.From > script.Condense
+	v, wanted := l.view(), s.field.To < s.place || s.place-s.field.From > script.Condense
 	v.Canceled, s.lapsed, s.hurry = s.lapsed, nil, false
 	l.Mu.Unlock()
 	w := s.learner.Propose(v)
@@ -116,7 +115,6 @@ func (l *Limiter) apply(got *script.Reply) {
 	s.field = h.Field
 	s.entry = s.entry.Rest(h.Took)
 	s.revokes = false
-	s.wanted = h.Field.To < place
 	l.Mu.Unlock()
 	others := 0 // messages of others
 	if h.Took {
@@ -142,7 +140,7 @@ func (l *Limiter) apply(got *script.Reply) {
 		s.lively = lively
 	}
 	s.place, s.begun = place, true
-	s.hurry = s.hurry || s.wanted
+	s.hurry = s.hurry || s.field.To < place // the store has less than was applied here
 	s.ordinal, s.landed = max(s.ordinal, h.First+got.Count()), max(s.landed, h.Landed)
 	v := l.view()
 	l.Mu.Unlock()
