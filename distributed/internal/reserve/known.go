@@ -44,17 +44,6 @@ func (k *known) counted(got *script.Reply) (changed bool) {
 	return changed
 }
 
-// enter applies the epoch of a reply.
-func (k *known) enter(seen script.Echo, c *call.Clock) {
-	switch {
-	case seen.Generation != k.seen.Generation:
-		k.begun = c.Now()
-	case seen.Epoch < k.seen.Epoch:
-		return
-	}
-	k.seen = seen
-}
-
 // limits applies the state of each limit in a reply that was read at an instant.
 func (k *known) limits(got *script.Reply, asked bool, c *call.Clock, read throttle.Instant) {
 	k.at = read

@@ -59,13 +59,18 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 // followPause applies the epoch of a reply, the pause that holds, and the end of one that was
 // known here. A reply may be older than a message, or than an end that is still to be sent.
 func (l *Limiter) followPause(got *script.Reply, now throttle.Instant) {
-	if got.Seen.Generation == l.known.seen.Generation && got.Seen.Epoch > l.known.seen.Epoch { // a new generation voids nothing
+	switch k := &l.known; {
+	case got.Seen.Generation != k.seen.Generation: // that voids nothing
+		k.seen, k.begun = got.Seen, l.clock.Now()
+	case got.Seen.Epoch > k.seen.Epoch:
 		if got.Paused == 0 && l.flight.voided == l.voided && !l.pausing() {
 			l.resume(now)
 		}
 		l.discard(l.hand.all()) // under the epoch that it is of: the store has taken back what was promised
+		fallthrough
+	case got.Seen.Epoch == k.seen.Epoch:
+		k.seen = got.Seen
 	}
-	l.known.enter(got.Seen, &l.clock)
 	if got.Paused > got.Now && got.Seen.Epoch >= l.known.ended && !l.resuming() {
 		l.paused = max(l.paused, l.clock.Here(min(got.Paused, got.Now+script.Micros(script.LongestPause))))
 	}
