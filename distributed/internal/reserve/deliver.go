@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,22 +19,19 @@ const unconfirmed = time.Second
 func (l *Limiter) Deliver(message string) {
 	first, second, _ := strings.Cut(message, " ")
 	epoch, err := strconv.ParseInt(first, 10, 64)
-	if err != nil {
-		return
-	}
-	micros, err := strconv.ParseInt(second, 10, 64)
-	if err != nil || micros < 0 || micros > int64(script.LongestPause/time.Microsecond) {
+	micros, malformed := strconv.ParseInt(second, 10, 64)
+	if cmp.Or(err, malformed) != nil || micros < 0 || micros > script.Micros(script.LongestPause) {
 		return
 	}
 	remaining := time.Duration(micros) * time.Microsecond
 	l.Mu.Lock()
-	if epoch <= l.known.seen.Epoch && l.Met || l.Closed || l.learning != nil && l.learning.revokes {
+	s := l.learning
+	if epoch <= l.known.seen.Epoch && l.Met || l.Closed || s != nil && s.revokes {
 		l.Mu.Unlock()
 		return
 	}
 	// The next call returns what the other replicas have learned. Callers in line make one,
 	// unless the learned limit holds them.
-	s := l.learning
 	asks := s != nil && (!l.demand.waiting || !s.counted || s.pace.NotBefore > l.view().Now)
 	if (asks || remaining > unconfirmed) && !l.Lost {
 		l.start(nil)
