@@ -3,6 +3,7 @@ package reserve
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
@@ -27,11 +28,12 @@ type hand []permit
 
 // hold puts permits in hand.
 func (h *hand) hold(p permit) {
-	i := len(*h)
-	for i > 0 && (*h)[i-1].at > p.at {
-		i--
-	}
-	*h = slices.Insert(*h, i, p)
+	*h = slices.Insert(*h, h.from(p.at+1), p)
+}
+
+// from returns the place of the first permit dated at an instant or later.
+func (h hand) from(at throttle.Instant) int {
+	return sort.Search(len(h), func(i int) bool { return h[i].at >= at })
 }
 
 // find returns the place of the first permit that covers the costs; -1 if none does.
@@ -51,10 +53,8 @@ func (h hand) own(costs []int64, alone bool) int {
 
 // next returns the instant of the first permit after an instant, or Never if no permit is later.
 func (h hand) next(after throttle.Instant) throttle.Instant {
-	for i := range h {
-		if h[i].at > after {
-			return h[i].at
-		}
+	if i := h.from(after + 1); i < len(h) {
+		return h[i].at
 	}
 	return throttle.Never
 }
@@ -111,13 +111,7 @@ func (h hand) count() int {
 
 // before takes out the permits dated before an instant.
 func (h *hand) before(at throttle.Instant) []permit {
-	i := 0
-	for i < len(*h) && (*h)[i].at < at {
-		i++
-	}
-	if i == 0 {
-		return nil
-	}
+	i := h.from(at)
 	out := slices.Clone((*h)[:i])
 	*h = slices.Delete(*h, 0, i)
 	return out

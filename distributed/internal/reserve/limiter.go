@@ -135,21 +135,18 @@ const mostLooked = 1024
 func (l *Limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) (place int) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	due := 0
-	for due < len(l.hand) && l.hand[due].at <= now {
-		due++
-	}
-	if due == 0 || now < l.paused {
+	due := l.hand[:l.hand.from(now+1)]
+	if len(due) == 0 || now < l.paused {
 		return -1
 	}
 	asksLess, at, covers := -1, 0, -1
 	for r := range line {
 		c := l.costs(&r)
-		if l.hand[:due].own(c, false) >= 0 {
+		if due.own(c, false) >= 0 {
 			return at
 		}
 		if asksLess < 0 {
-			if i := l.hand[:due].find(c); i >= 0 {
+			if i := due.find(c); i >= 0 {
 				asksLess, covers = at, i
 			}
 		}
@@ -158,7 +155,7 @@ func (l *Limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 		}
 	}
 	if covers >= 0 {
-		l.hand[covers].free = true
+		due[covers].free = true
 	}
 	return asksLess
 }

@@ -32,11 +32,6 @@ func (l *Limiter) State(now throttle.Instant) throttle.State {
 func (l *Limiter) Inspect() (inHand, usable, reports int) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	from := l.clock.Now().Add(-l.tolerance)
-	for _, p := range l.hand {
-		if p.at >= from {
-			usable += p.count
-		}
-	}
-	return l.hand.count(), usable, len(l.reports) + len(l.flight.reports)
+	later := l.hand[l.hand.from(l.clock.Now().Add(-l.tolerance)):]
+	return l.hand.count(), later.count(), len(l.reports) + len(l.flight.reports)
 }
