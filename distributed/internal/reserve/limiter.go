@@ -294,15 +294,14 @@ func (l *Limiter) Settle(now throttle.Instant, g throttle.Grant, r, actual throt
 	}
 	estimated, real := slices.Clone(l.encoded.Permits(l.costs(&r))), slices.Clone(l.encoded.Permits(l.costs(&actual)))
 	l.encoded.Clamp(estimated)
-	more, less := make([]int64, len(real)), false
+	more := make([]int64, len(real))
 	for i, n := range l.encoded.Clamp(real) {
 		more[i], real[i] = max(n-estimated[i], 0), min(n, estimated[i])
-		less = less || n < estimated[i]
 	}
 	if !free(more) {
 		l.report(pending{Report: script.Report{Kind: script.ReportSettle, Costs: make([]int64, len(more)), Actual: more}})
 	}
-	if less && g.Ref.Instant > 0 { // otherwise no state counts it
+	if g.Ref.Instant > 0 && !slices.Equal(real, estimated) { // otherwise no state counts it
 		l.report(pending{Report: script.Report{Kind: script.ReportSettle, At: g.Ref.Instant, Costs: estimated, Actual: real}})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -195,6 +194,4 @@ func (l *Limiter) Restore(debts int) (owes bool) {
 }
 
 // owes reports whether something was spent that was not reported.
-func (o *outage) owes() bool {
-	return slices.ContainsFunc(o.spent, func(n int64) bool { return n > 0 })
-}
+func (o *outage) owes() bool { return !free(o.spent) }
