@@ -156,9 +156,7 @@ func (l *Limiter) obey(p store.Pacing) {
 	s.pace = p
 	if p.Counted != s.counted {
 		s.counted = p.Counted
-		if l.install(l.configured()) == nil { // they were in force before
-			l.replaced()
-		}
+		_ = l.install(l.configured()) // they were in force before
 		return
 	}
 	if p.Counted && p.Probe {

@@ -65,7 +65,8 @@ func New(h *call.Hub, name string, limits []throttle.Limit) (*Limiter, error) {
 	return l, nil
 }
 
-// install puts limits in force here. If the error is not nil nothing has changed.
+// install puts limits in force here. The permits in hand, and the costs to report, are of the old
+// ones, and void. If the error is not nil nothing has changed.
 func (l *Limiter) install(limits []throttle.Limit) error {
 	set, err := newLimitSet(l.Key, limits)
 	if err != nil {
@@ -78,17 +79,12 @@ func (l *Limiter) install(limits []throttle.Limit) error {
 	l.known.next, l.known.states = make([]throttle.Instant, len(set.limits)), nil
 	l.outage.spent = make([]int64, len(set.limits))
 	l.flight.spent = nil // the call in progress reports it for the old limits
-	return nil
-}
-
-// replaced discards the permits in hand and the costs to report, after new limits were
-// installed: both are of the old limits.
-func (l *Limiter) replaced() {
 	l.discard(l.hand.all())
 	l.reports = l.reports.timed()
 	if l.outage.local != nil {
 		l.enforce()
 	}
+	return nil
 }
 
 // Take implements [throttle.Limiter].
@@ -363,7 +359,6 @@ func (l *Limiter) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 	if err := l.install(limits); err != nil {
 		return err
 	}
-	l.replaced()
 	heirs := make([]string, len(l.limits))
 	for i, j := range throttle.Inherit(old, l.configured()) {
 		if j >= 0 {
