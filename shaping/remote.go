@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/throttle"
 )
 

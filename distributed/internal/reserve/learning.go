@@ -5,7 +5,6 @@ import (
 
 	"github.com/weirgo/weir/distributed/internal/script"
 	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/throttle"
 )
 

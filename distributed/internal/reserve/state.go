@@ -1,8 +1,6 @@
 package reserve
 
-import (
-	"github.com/weirgo/weir/throttle"
-)
+import "github.com/weirgo/weir/throttle"
 
 // State implements [throttle.Limiter], by the last reply: at most a
 // second before the last call.
