@@ -60,12 +60,9 @@ func (q *Queue) refusal(w *waiter, f throttle.Forecast, now throttle.Instant) er
 		return q.reject(w, q.lateFor(w), now)
 	case w == q.line.first() && f.At <= now && f.Reason == "":
 		return nil
-	case q.MaxForecast > 0 && q.expected(w, f.At, now) > q.MaxForecast:
+	}
+	if _, ok := q.victims(w, f.At, now); !ok {
 		return q.reject(w, ErrQueueFull, now)
-	case q.overfull(q.filled()):
-		if _, ok := q.victims(w); !ok {
-			return q.reject(w, ErrQueueFull, now)
-		}
 	}
 	return nil
 }

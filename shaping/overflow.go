@@ -59,20 +59,8 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 		return false, q.reject(w, q.lateFor(w), now)
 	case had.arrived != 0:
 		return false, nil
-	case q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast:
-		return false, q.reject(w, ErrQueueFull, now)
 	}
-	return q.makeRoom(w, now)
-}
-
-// makeRoom rejects callers until the line, with w in it, is within its bounds. If w would be one of
-// them, no other caller is rejected, and it returns w's error. It reports whether others were
-// rejected. A single caller is always within them.
-func (q *Queue) makeRoom(w *waiter, now throttle.Instant) (shed bool, err error) {
-	if !q.overfull(q.filled()) {
-		return false, nil
-	}
-	victims, ok := q.victims(w)
+	victims, ok := q.victims(w, bound, now)
 	if !ok {
 		return false, q.reject(w, ErrQueueFull, now)
 	}
@@ -96,9 +84,16 @@ func (q *Queue) overfull(count int, bytes int64) bool {
 	return count > 1 && (count > q.maxWaiting() || q.MaxWaitingBytes > 0 && bytes > q.MaxWaitingBytes)
 }
 
-// victims returns the callers to reject to make room for w, and false if w is one.
-func (q *Queue) victims(w *waiter) (all []*waiter, ok bool) {
+// victims returns the callers to reject so that the line, with w in it, is within its bounds, and
+// false if w is to be rejected instead. A single caller is always within them.
+func (q *Queue) victims(w *waiter, bound, now throttle.Instant) (all []*waiter, ok bool) {
+	if q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast {
+		return nil, false
+	}
 	count, bytes := q.filled()
+	if !q.overfull(count, bytes) {
+		return nil, true
+	}
 	for v := range q.line.victims(q.Overflow) {
 		if v == w {
 			break
