@@ -61,17 +61,11 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 		begun = q.beginWait(w, t, now)
 	}
 	call = q.await(w, g.At, now)
-	if shed || late || q.othersMayGo(w, head) {
+	// W may go before its class's first caller, so that another class is due.
+	if first := q.line.first(); shed || late || first != w && first != head {
 		q.advance(now)
 	}
 	return begun, call, nil
-}
-
-// othersMayGo reports whether others may go now because w has entered the line, of
-// whom head was the head.
-func (q *Queue) othersMayGo(w, head *waiter) bool {
-	first := q.line.first()
-	return first != w && first != head // w goes before its class's first caller, and so another class is due
 }
 
 // rejected returns the error of a closed queue. It is not inlined, as earliest.

@@ -355,13 +355,6 @@ func (q *Queue) rejection(cause error, f throttle.Forecast, now throttle.Instant
 	return &Error{Err: cause, Wait: max(0, f.At.Sub(now)), Waiting: q.line.count, Lane: f.Lane, Limit: f.Limit, Reason: f.Reason}
 }
 
-// giveBack gives back permits that were granted and not used, so that others
-// may have them.
-func (q *Queue) giveBack(now throttle.Instant, out outcome, r throttle.Request) {
-	q.refund(now, out, r)
-	q.advance(now)
-}
-
 // refund gives back what was granted for a request.
 func (q *Queue) refund(now throttle.Instant, out outcome, r throttle.Request) {
 	if j := q.joint(); j != nil {

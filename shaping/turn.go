@@ -117,7 +117,9 @@ func (q *Queue) Return(t *Turn) {
 	t.visits--
 	q.lock()
 	defer q.unlock()
-	q.giveBack(q.Now(), out, t.request(0))
+	now := q.Now()
+	q.refund(now, out, t.request(0))
+	q.advance(now)
 }
 
 // Charge charges a departure once more, without waiting, because what departed
