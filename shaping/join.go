@@ -23,7 +23,7 @@ func (q *Queue) approach(w *waiter) (now, bound throttle.Instant) {
 		q.advance(now)
 	}
 	w.since = q.since(now)
-	bound = q.earliest(w, now)
+	bound = q.forecast(w, now).At
 	asked = true
 	return now, bound
 }
@@ -68,7 +68,8 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	return begun, call, nil
 }
 
-// rejected returns the error of a closed queue. It is not inlined, as earliest.
+// rejected returns the error of a closed queue. It is not inlined, because that would enlarge the
+// stack of join, which calls others.
 //
 //go:noinline
 func (q *Queue) rejected(now throttle.Instant) *Error {
@@ -91,14 +92,6 @@ func (q *Queue) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		return j.take(w, now)
 	}
 	return q.limiter.Take(now, w.request())
-}
-
-// earliest returns the instant before which w cannot go. It is not inlined,
-// because that would enlarge the stack of join, which calls others.
-//
-//go:noinline
-func (q *Queue) earliest(w *waiter, now throttle.Instant) throttle.Instant {
-	return q.limiter.Forecast(now, w.request()).At
 }
 
 // forecast returns the limiter's forecast for w.
@@ -124,7 +117,7 @@ func (q *Queue) ask(w *waiter, bound, now throttle.Instant) (throttle.Grant, err
 }
 
 // beginWait returns what the hook receives of a wait that begins. It is not
-// inlined, as earliest.
+// inlined, as rejected.
 //
 //go:noinline
 func (q *Queue) beginWait(w *waiter, t *Turn, now throttle.Instant) *Wait {
