@@ -27,14 +27,3 @@ type Wait struct {
 	Limit   string          // the name of the limit that holds the caller; "" if none does
 	Reason  throttle.Reason // cause of the wait
 }
-
-// wait calls Hook.Wait. The function that it returns is never nil.
-func (h *Hook) wait(ctx context.Context, begun *Wait) (ended func(error)) {
-	if h.Wait != nil {
-		ended = h.Wait(ctx, *begun)
-	}
-	if ended == nil {
-		ended = func(error) {}
-	}
-	return ended
-}

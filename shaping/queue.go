@@ -297,15 +297,21 @@ func (q *Queue) borrow(w *waiter, call func()) {
 	ended = true
 }
 
-// announce calls the hook for w, which waits. If the hook panics, w leaves the line,
-// because its caller is gone.
+// announce calls the hook for w, which waits. The function that it returns is never nil. If the hook
+// panics, w leaves the line, because its caller is gone.
 func (q *Queue) announce(w *waiter, begun *Wait) (ended func(error)) {
 	defer func() {
 		if ended == nil {
 			_ = q.leave(w)
 		}
 	}()
-	return q.Hook.wait(w.ctx, begun)
+	if q.Hook.Wait != nil {
+		ended = q.Hook.Wait(w.ctx, *begun)
+	}
+	if ended == nil {
+		ended = func(error) {}
+	}
+	return ended
 }
 
 // deadline returns when the wait of a caller must end that comes after a delay, and
