@@ -106,7 +106,7 @@ func (q *Queue) retake(w *waiter, now throttle.Instant) (throttle.Grant, error) 
 	for i := 0; i < len(q.asleep.list) && err == nil && g.At > now; {
 		other := q.asleep.list[i]
 		valid := !q.void(other, now)
-		if valid && !other.asksLike(w) {
+		if valid && (other.n != w.n || !slices.Equal(other.each.get(), w.each.get())) {
 			i++
 			continue
 		}
@@ -132,9 +132,4 @@ func (q *Queue) takeBack(w *waiter, now throttle.Instant) {
 	}
 	q.refund(now, w.out, w.request())
 	w.out.granted = 0
-}
-
-// asksLike reports whether w and o ask for the same permits.
-func (w *waiter) asksLike(o *waiter) bool {
-	return w.n == o.n && slices.Equal(w.each.get(), o.each.get())
 }
