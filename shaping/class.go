@@ -153,7 +153,7 @@ func (c *class) reset() {
 func (c *class) tenant(u urgency) *tenant {
 	t, weight := &c.nameless, float32(1)
 	if u.tenant != "" {
-		weight = u.weightOrOne()
+		weight = float32(min(max(u.weight, 1), maxWeight))
 		if t = c.named[u.tenant]; t == nil {
 			t = c.open(u.tenant)
 		}

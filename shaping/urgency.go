@@ -38,8 +38,6 @@ func (u urgency) urgent() bool { return u.priority >= PriorityHigh }
 // maxWeight bounds a weight. The sums of such weights are exact.
 const maxWeight = 1_000_000_000
 
-func (u urgency) weightOrOne() float32 { return float32(min(max(u.weight, 1), maxWeight)) }
-
 // urgencyKey is the key of the urgency among a context's values.
 type urgencyKey struct{}
 
