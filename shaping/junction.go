@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -204,7 +205,7 @@ func (r *Roster) wake() {
 }
 
 // peers returns the queues whose callers need the limiter of q.
-func (q *Queue) peers() (queues []*Queue) {
+func (q *Queue) peers() []*Queue {
 	r := q.roster()
 	if r == nil {
 		return []*Queue{q}
@@ -212,10 +213,7 @@ func (q *Queue) peers() (queues []*Queue) {
 	r.junction.mu.Lock()
 	defer r.junction.mu.Unlock()
 	r.rates = nil
-	for q := range r.queues {
-		queues = append(queues, q)
-	}
-	return queues
+	return slices.Collect(maps.Keys(r.queues))
 }
 
 // first returns the first one in line.

@@ -128,8 +128,7 @@ func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 			if !yield(one) {
 				return
 			}
-			all := slices.SortedFunc(l.all(), func(a, b *waiter) int { return a.compare(b.place) })
-			for _, w := range all {
+			for _, w := range slices.SortedFunc(l.all(), func(a, b *waiter) int { return a.compare(b.place) }) {
 				if w != one && !yield(w) {
 					return
 				}
