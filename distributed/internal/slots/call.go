@@ -16,26 +16,45 @@ func (f *Lane) begin() bool {
 	return ok
 }
 
-// Call implements [conn.Caller].
+// Call implements [conn.Caller]. It applies the outcome, wakes the queue, and calls again if that is
+// due.
 func (f *Lane) Call() {
 	var got script.LeaseReply
 	o := f.Make(f, script.Slots, f.prepare, func(v any) (err error) {
 		got, err = script.DecodeLease(v)
 		return err
 	})
-	f.land(func(now time.Time) {
-		if o.Cause != call.Open {
-			f.stats.Calls++
-		}
-		if o.Err == nil {
-			f.receive(&got, now, o.Read.Add(-o.Took), o.Took)
-			return
-		}
-		if o.Cause != call.Open {
-			f.stats.Failures++
-		}
+	f.Mu.Lock()
+	f.Landed()
+	if o.Cause != call.Open {
+		f.stats.Calls++
+	}
+	switch {
+	case o.Err == nil:
+		f.Answered(o.Took)
+		f.lease.renew(&got, time.Now(), o.Read.Add(-o.Took), f.Hub.Set.Lease)
+		f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
+	case o.Cause != call.Open:
+		f.stats.Failures++
+		fallthrough
+	default:
 		f.Failed(f, &o)
-	})
+	}
+	f.Mu.Unlock()
+	f.WakeQueue() // callers depart before slots are given back
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Underway = false
+	if f.Closed {
+		if !f.returnAll() {
+			f.Hub.Detach(call.SlotsMessage+f.Lane, f)
+		}
+		return
+	}
+	if f.Lost {
+		f.AskLater(f)
+	}
+	f.consider(time.Now())
 }
 
 // callTime is how long a replica that was asked to call may take. Then its slots go to another
@@ -83,33 +102,4 @@ func (f *Lane) Restore(int) (owes bool) {
 		f.consider(time.Now())
 	}
 	return false
-}
-
-// receive applies the reply to a call sent at an instant.
-func (f *Lane) receive(got *script.LeaseReply, now, left time.Time, took time.Duration) {
-	f.Answered(took)
-	f.lease.renew(got, now, left, f.Hub.Set.Lease)
-	f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
-}
-
-// land ends a call: it applies the outcome, wakes the queue, and calls again if that is due.
-func (f *Lane) land(take func(now time.Time)) {
-	f.Mu.Lock()
-	f.Landed()
-	take(time.Now())
-	f.Mu.Unlock()
-	f.WakeQueue() // callers depart before slots are given back
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.Underway = false
-	if f.Closed {
-		if !f.returnAll() {
-			f.Hub.Detach(call.SlotsMessage+f.Lane, f)
-		}
-		return
-	}
-	if f.Lost {
-		f.AskLater(f)
-	}
-	f.consider(time.Now())
 }

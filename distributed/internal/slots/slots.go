@@ -24,7 +24,7 @@ import (
 // after losing its state.
 //
 // Locks: those of [call.Caller], whose Mu guards all but the id and most. The methods of
-// [store.Flights] and [conn.Caller] lock it, as do prepare, land and tick. Callers of all other
+// [store.Flights] and [conn.Caller] lock it, as do prepare and tick. Callers of all other
 // methods hold it.
 type Lane struct {
 	id   string // of this replica in the lane's hash
