@@ -147,10 +147,7 @@ func (s *Store) Flights(key string, most int) (store.Flights, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hub.Attach(call.SlotsMessage+f.Lane, f, f.Attached); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, s.hub.Attach(call.SlotsMessage+f.Lane, f, f.Attached)
 }
 
 // ready reads the settings, once.
@@ -167,12 +164,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-func (s *Store) logger() *slog.Logger {
-	if s.Logger != nil {
-		return s.Logger
-	}
-	return slog.Default()
-}
+func (s *Store) logger() *slog.Logger { return cmp.Or(s.Logger, slog.Default()) }
 
 // settings returns an error that names the invalid field.
 func (s *Store) settings() (call.Settings, error) {
