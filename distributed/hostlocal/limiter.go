@@ -287,7 +287,7 @@ func (l *limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	h := l.look(now)
 	asks := l.union.request(r, l.limits)
-	if l.union.learned {
+	if l.union.interval > 0 {
 		asks.Each[len(asks.Each)-1] = 0 // it may be wrong, so no caller is rejected for it
 	}
 	asks.Since = cmp.Or(asks.Since, now).Add(l.off)

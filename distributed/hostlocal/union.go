@@ -16,10 +16,9 @@ type union struct {
 	back    []int // for each limit of this process, the index in limits
 	plain   bool  // limits are those of this process, in their order
 	differs bool  // another process has a limit that this one has not
-	learned bool  // the last limit is the learned pace
 
 	texts    []string // of the claims
-	interval int64    // of the learned pace, in nanoseconds
+	interval int64    // of the learned pace, the last of limits, in nanoseconds; zero: none
 }
 
 // learnedName is the name of the learned limit.
@@ -51,7 +50,6 @@ func unionOf(s *state, own []throttle.Limit) union {
 	}
 	u.plain = slices.Equal(u.limits, own) && u.interval == 0
 	if u.interval > 0 {
-		u.learned = true
 		u.limits = append(u.limits, throttle.TokenBucket(1, time.Duration(u.interval), 1).Named(u.free(learnedName)))
 	}
 	return u
@@ -96,7 +94,7 @@ func (u *union) request(r throttle.Request, own []throttle.Limit) throttle.Reque
 		switch {
 		case u.own(i) >= 0:
 			costs[i] = r.Of(u.own(i))
-		case u.learned && i == len(costs)-1:
+		case u.interval > 0 && i == len(costs)-1:
 			costs[i] = int(asNumber(calls))
 		default:
 			costs[i] = foreign(l, r, own)
