@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -238,6 +239,19 @@ func TestRunIsDatedAtTheRate(t *testing.T) {
 	if want := []Granted{{dawn + 900_000, 1}, {dawn + 1_000_000, 1}}; !slices.Equal(got.Permits, want) || got.First != dawn+1_100_000 {
 		t.Errorf("up to a second later: %v, then %d, want %v", got.Permits, got.First-dawn, want)
 	}
+}
+
+// Trap: of promises that are revoked, one that had come back must not be granted besides the state
+// before them all.
+func TestRevokedPromisesAreGrantedOnce(t *testing.T) {
+	c := newBench(t).caller(laneKey("test", "revoked"), throttle.LeakyBucket(10, time.Second))
+	c.lesson = NewUpdate(store.Pacing{Counted: true, TTL: time.Minute})
+	c.run(dawn, 5)
+	c.ask(dawn, nil, c.refund(dawn+200_000, 1))
+	c.lesson.Entry = store.Entry{Data: []byte("fast"), Revoke: true}
+	c.ask(dawn, nil)
+	c.lesson.Entry = store.Entry{}
+	wants(t, "the run after all were revoked", c.run(dawn, 4), 100_000, 200_000, 300_000, 400_000)
 }
 
 // Trap: voided promises must not be owed after the pause.
