@@ -29,7 +29,7 @@ func (j *joint) Notify(func()) {}
 func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request]) {
 	j.junction.mu.Lock()
 	defer j.junction.unlock()
-	j.waiting = j.waiting[:0]
+	j.waiting, j.dates = j.waiting[:0], 0
 	whole := false
 	if j.at != nowhere {
 		most := j.shownMost()
@@ -43,7 +43,13 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 		j.show(len(j.waiting))
 	}
 	for i, r := range j.rosters {
-		r.invite(j, n > 0 && j.at != nowhere && i != j.at && j.soon(r, now))
+		elsewhere := n > 0 && j.at != nowhere && i != j.at
+		soon := elsewhere && j.soon(r, now)
+		if elsewhere && !soon && j.foreseeable(r, now) {
+			j.dates |= 1 << i
+			r.changed = true // the instant may be another one
+		}
+		r.invite(j, soon || j.dates>>i&1 == 1)
 		switch {
 		case i == j.at && whole:
 			r.fetch(now, n, j.parts(line))
@@ -118,15 +124,32 @@ func (j *joint) show(n int) {
 	}
 }
 
+// holds returns for how long the permits of a roster are valid.
+func (r *Roster) holds() time.Duration { return max(moment, r.limiter.Tolerance()) }
+
 // soon reports whether the first caller is expected to depart while permits of a roster, fetched or
 // kept for it now, are still valid.
 func (j *joint) soon(r *Roster, now throttle.Instant) bool {
-	holds := max(moment, r.limiter.Tolerance())
+	holds := r.holds()
 	if j.behind {
 		at := j.rosters[j.at]
 		return at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds()
 	}
 	return j.asking || j.heldTo.Sub(now) <= holds
+}
+
+// turns reports whether processes take turns at permits that fall due less often than 20 times a second.
+func (r *Roster) turns() bool {
+	if r.sharers < 2 {
+		return false
+	}
+	return slices.ContainsFunc(r.rates, func(rate float64) bool { return rate*shownFor.Seconds() < 2 })
+}
+
+// foreseeable reports whether it is known when the first caller departs. A limiter that processes
+// share is then asked for a permit of that instant, because they may hold all sooner ones.
+func (j *joint) foreseeable(r *Roster, now throttle.Instant) bool {
+	return r.turns() && !j.behind && !j.asking && j.heldTo > now && j.heldTo < throttle.Never
 }
 
 // count reads how many processes share the limiter, if it has a store. A limiter without one never
@@ -163,14 +186,15 @@ func (j *joint) Close() error {
 // reply may take a millisecond, and the guest was here first.
 func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
 	for _, guest := range r.guests {
-		if guest == j || !guest.asking || len(guest.waiting) == 0 {
+		near := r.turns() && !guest.behind && guest.heldTo.Sub(now) <= r.holds()*3/4
+		if guest == j || !guest.asking && !near || len(guest.waiting) == 0 {
 			continue
 		}
 		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
 		theirs.ID = 0 // its call does not depart
 		kept, err := r.limiter.Take(now, theirs)
 		switch {
-		case err != nil:
+		case err != nil, kept.At > now && !guest.asking:
 			continue
 		case kept.At > now:
 			return kept, nil
@@ -207,9 +231,21 @@ func (r *Roster) invite(j *joint, is bool) {
 // requests yields what the callers ask of the limiter: the first ones of guests, and then
 // those of each queue in turn.
 func (r *Roster) requests() iter.Seq[throttle.Request] {
+	holds := r.holds() // the limiter is locked while it reads the requests
 	return func(yield func(throttle.Request) bool) {
 		for _, j := range r.guests {
-			if len(j.waiting) > 0 && !yield(j.part(slices.Index(j.rosters, r), j.waiting[0])) {
+			if len(j.waiting) == 0 {
+				continue
+			}
+			i := slices.Index(j.rosters, r)
+			theirs := j.part(i, j.waiting[0])
+			if j.dates>>i&1 == 1 {
+				theirs.Since = j.heldTo
+				if last := j.heldTo.Add(holds * 3 / 4); theirs.Until == 0 || last < theirs.Until {
+					theirs.Until = last
+				}
+			}
+			if !yield(theirs) {
 				return
 			}
 		}

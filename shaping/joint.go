@@ -26,6 +26,7 @@ type joint struct {
 	owed    uint16           // rosters, as bits, in which it was owed the next departure when it left
 	lost    uint16           // rosters, as bits, whose turn it has given up because another limiter held it
 	keeps   uint16           // rosters whose turn it keeps although it waits in another
+	dates   uint16           // rosters whose limiter is asked for permits of the instant at which it departs
 	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there

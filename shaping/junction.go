@@ -200,7 +200,9 @@ func (r *Roster) wake() {
 	r.junction.mu.Lock()
 	r.count()
 	r.asked = nil
-	r.call()
+	if r.call(); r.turns() && r.first() == nil && len(r.guests) > 0 { // they wait elsewhere
+		r.fetch(r.guests[0].queue.Now(), len(r.guests), r.requests())
+	}
 	r.junction.unlock()
 }
 

@@ -106,7 +106,9 @@ func (l *Limiter) compose(update *script.Update) (keys []any, operation store.Op
 	req.Limits, req.Update = l.encoded, update
 	// Credit for time in line must not be void when it arrives.
 	req.Tolerance = max(l.tolerance/2-l.Trip.Usual(), 0)
-	req.Horizon = max(set.Horizon, l.Trip.Lead())
+	if req.Horizon = max(set.Horizon, l.Trip.Lead()); f.dated {
+		req.Horizon = 0
+	}
 	req.Seen, req.Period, req.Alive = l.known.seen, l.known.period, l.known.alive
 	if req.State = now.Sub(l.known.asked) >= stateEvery; req.State {
 		l.known.asked = now

@@ -21,6 +21,7 @@ type demand struct {
 	others  bool             // more than one does
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
+	first   throttle.Instant // the permit that they would not have waited for; zero: there is none
 	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
 	crowded throttle.Instant // no call is put off before it for callers who may come back
@@ -99,7 +100,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 	}
 	s, req := &l.survey, &l.flight.request
 	*s = survey{now: now, n: n, hand: s.hand[:0]}
-	req.Groups = req.Groups[:0]
+	req.Groups, l.flight.dated = req.Groups[:0], false
 	line(l.look)
 	if s.due > now {
 		l.demand.ahead.Set(s.due.Sub(now))
@@ -110,7 +111,8 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		if i := slices.IndexFunc(req.Groups, l.exposes); i > 0 {
 			req.Groups = req.Groups[:i] // the others are asked for nearer instants
 		}
-		req.Latest = min(l.reach(req.Groups), max(s.until.Sub(now), 0))
+		reach, left := l.reach(req.Groups), max(s.until.Sub(now), 0)
+		req.Latest, l.flight.bounded = min(reach, left), left < reach
 		l.demand.peak = n
 		l.start(req.Groups)
 	}
@@ -140,10 +142,13 @@ type survey struct {
 func (l *Limiter) looked(r throttle.Request) bool {
 	s, c := &l.survey, l.costs(&r)
 	urgent := l.encoded.Urgency(c) > 0
+	if r.Since > s.now.Add(l.Trip.Lead()) {
+		return l.lookedAhead(&r, c)
+	}
 	if !s.some {
 		due := l.covered(s.now, s.n, c)
 		if due <= s.now && (!urgent || l.demand.urgent) {
-			due = l.demand.again
+			due = l.again(&r)
 		}
 		if due > s.now {
 			first := s.due == 0
@@ -172,6 +177,45 @@ func (l *Limiter) looked(r throttle.Request) bool {
 		s.most = min(s.left, max(req.Most, atHand))
 	}
 	return s.asked < s.most
+}
+
+// lookedAhead looks at a request for the instant, to come, at which another limiter lets its caller
+// go. Were each limiter asked for its first permit, one would be void before the other is due, and
+// of two replicas each could hold what the other needs. Those before the instant are left to others:
+//
+//	the other limiter:  .300
+//	this one:           .100  .200  .300  .400, of which .300 is taken, and .100 and .200 come back
+//
+// It is asked for once no replica can hold a later one. A window has permits for any instant in it.
+func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
+	s, f := &l.survey, &l.flight
+	if s.some || l.windows || l.encoded.Reserves || slices.Max(c) != 1 { // permits of several would come back for nobody
+		return true
+	}
+	holds := func(p permit) bool { return p.at >= r.Since.Add(-l.tolerance*3/4) && (r.Until == 0 || p.at <= r.Until) }
+	if slices.ContainsFunc(l.hand, holds) {
+		return true
+	}
+	if due := max(r.Since.Add(-l.turns(c)), l.again(r)); due > s.now {
+		if s.due == 0 || due < s.due {
+			s.due = due
+		}
+		return true
+	}
+	if s.n == 1 {
+		l.discard(l.hand.all()) // nobody else is in line
+	}
+	s.some, s.due, s.until = true, 0, r.Until
+	f.request.Groups, f.request.Most, f.dated = f.appendGroup(f.request.Groups, c, s.now.Sub(r.Since)), 1, true
+	return false
+}
+
+// again returns when to ask for a request, because others were refused; zero: at once.
+func (l *Limiter) again(r *throttle.Request) throttle.Instant {
+	if l.demand.first > 0 && (r.Until == 0 || r.Until >= l.demand.first) {
+		return 0
+	}
+	return l.demand.again
 }
 
 // setOut makes a survey ready to find requests.
@@ -328,14 +372,20 @@ func (l *Limiter) reach(groups []script.Group) time.Duration {
 	}
 	reach := max(askAgain, l.Hub.Set.Horizon+2*l.Trip.Lead())
 	for i := range groups {
-		for k, rate := range l.rates {
-			if !l.encoded.Limits[k].Windows() {
-				turns := float64(groups[i].Costs[k]*int64(l.known.alive+1)) / rate
-				reach = max(reach, time.Duration(min(turns, mostReach.Seconds())*float64(time.Second)))
-			}
-		}
+		reach = max(reach, l.turns(groups[i].Costs))
 	}
 	return reach
+}
+
+// turns returns how long the buckets take to earn the costs for each replica alive, and once more.
+func (l *Limiter) turns(costs []int64) time.Duration {
+	longest := 0.0
+	for k, rate := range l.rates {
+		if !l.encoded.Limits[k].Windows() {
+			longest = max(longest, float64(costs[k]*int64(l.known.alive+1))/rate)
+		}
+	}
+	return time.Duration(min(longest, mostReach.Seconds()) * float64(time.Second))
 }
 
 // exposes reports whether a promise to a group could delay urgent callers by more than one
@@ -377,6 +427,9 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	lead, urgent := l.Trip.Lead(), l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
 	if l.encoded.Reserves && !urgent {
 		lead = l.early()
+	}
+	if l.demand.first = 0; l.flight.bounded {
+		l.demand.first = l.clock.Here(first)
 	}
 	near := l.clock.Here(first).Add(-lead)
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))

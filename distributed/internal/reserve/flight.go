@@ -14,6 +14,8 @@ type flight struct {
 	lined   bool           // it stands in the node's line
 	lends   bool           // the next call is lent to the caller it is for
 	lent    bool           // this call was
+	bounded bool           // its callers leave the line before the latest permit that could be asked for
+	dated   bool           // it asks for the permit of an instant at which another limiter lets its caller go
 	request script.Request // without groups it only reports something, or probes
 	words   []any          // of the command
 	permits []permit
@@ -24,7 +26,9 @@ type flight struct {
 }
 
 // ahead reports whether it asks for permits ahead of callers.
-func (f *flight) ahead() bool { return len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0 }
+func (f *flight) ahead() bool {
+	return !f.dated && len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0
+}
 
 // failed returns the reports to send again because no reply came. If the script may have
 // run, those are the ones that are strict if they are sent twice: not those that give permits

@@ -128,7 +128,7 @@ func (l *Limiter) expected(now, from throttle.Instant, ahead time.Duration) []sc
 		return nil
 	}
 	req := &l.flight.request
-	req.Groups = req.Groups[:0]
+	req.Groups, l.flight.dated = req.Groups[:0], false
 	req.Latest, req.Most = from.Sub(now)+ahead+gap, lack+more
 	age := min(now.Sub(from), -time.Microsecond)
 	if lack > 0 {

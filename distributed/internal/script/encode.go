@@ -18,7 +18,7 @@ type Request struct {
 	now       int64         // µs since the epoch; zero: the clock of Redis. Only tests fill it.
 	spelled   bool          // also spells out a usual call; only tests set it
 	Tolerance time.Duration // how far back credit for time in line reaches
-	Horizon   time.Duration // from the first permit of the run to its last, at most
+	Horizon   time.Duration // from the first permit of the run to its last, at most; zero: those before one for later are left to others
 	Latest    time.Duration // after now: no permit is dated later
 	Most      int           // permits dated after now, at most
 	Seen      Echo          // zero: no reply yet

@@ -157,7 +157,13 @@ func promises(b *bench, random *rand.Rand, limits []throttle.Limit) []departure 
 				groups = append(groups, g)
 			}
 		}
+		horizon := c.horizon
+		if random.IntN(4) == 0 && len(groups) > 0 {
+			groups, c.horizon = groups[:1], 0
+			groups[0].Count, groups[0].Age = 1, -time.Duration(1+random.IntN(3000))*time.Millisecond
+		}
 		got := c.ask(now, groups, reports...)
+		c.horizon = horizon
 		at := 0
 		for _, g := range groups {
 			for left := g.Count; left > 0 && at < len(got.Permits); at++ {
@@ -238,6 +244,26 @@ func TestRunIsDatedAtTheRate(t *testing.T) {
 	got := b.call(c.lane, &Request{now: dawn, Tolerance: asTolerance, Horizon: time.Hour, Most: 9, Latest: time.Second, Limits: c.limits, Groups: c.line(5)})
 	if want := []Granted{{dawn + 900_000, 1}, {dawn + 1_000_000, 1}}; !slices.Equal(got.Permits, want) || got.First != dawn+1_100_000 {
 		t.Errorf("up to a second later: %v, then %d, want %v", got.Permits, got.First-dawn, want)
+	}
+}
+
+// A permit for a later instant leaves those before it to others, and each of those can be spent once.
+func TestPermitForALaterInstantLeavesThoseBeforeIt(t *testing.T) {
+	b := newBench(t)
+	others := map[throttle.Limit][]int64{
+		throttle.LeakyBucket(10, time.Second):    {100_000, 200_000, 400_000, 500_000},
+		throttle.TokenBucket(10, time.Second, 1): {100_000, 200_000, 400_000, 500_000},
+		throttle.TokenBucket(10, time.Second, 3): {200_000, 300_000, 400_000, 500_000}, // it saves the first
+	}
+	for l, want := range others {
+		later := b.caller(b.lane(), l)
+		later.run(dawn, BurstOf(l))
+		later.horizon = 0
+		got := later.ask(dawn, []Group{{Count: 1, Age: -300 * time.Millisecond, Costs: []int64{1}}})
+		if permits := []Granted{{dawn + 300_000, 1}}; !slices.Equal(got.Permits, permits) || got.Next[0] != dawn+want[0] {
+			t.Errorf("%v: %v, and the next in %d µs, want %v and %d µs", l, got.Permits, got.Next[0]-dawn, permits, want[0])
+		}
+		wants(t, l.String()+": for others", b.caller(later.lane, l).run(dawn, 4), want...)
 	}
 }
 

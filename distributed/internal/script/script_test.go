@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "9b6008b9f8f6708cd41b5d2d2b56d8c728a471ad9a01f0334b133a215259da86"
+const scriptSum = "0f90e98a239d7d4b2bb24a254d257f2c1e26451bc536d4bf4472517dbecc7e80"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -7,7 +7,8 @@
 --   1  now: empty, for the clock of Redis; only tests fill it
 --   2  tolerance
 --   3  longest time from now to the date of a permit
---   4  horizon: longest time from the first permit of the run to its last
+--   4  horizon: longest time from the first permit of the run to its last; 0: the permits before one
+--      that is expected later are left to others
 --   5  most permits dated after now
 --   6, 7, 8  generation, epoch and furthest, as the caller has seen them; 0: never
 --   9  the last period in which the caller was counted; 0: never
@@ -162,7 +163,7 @@ local function decide()
   end
   list[4] = lane.furthest
   for i = 1, k do
-    local due = rules[i]:earliest(now, 2^53, 1, 0)
+    local due = rules[i]:earliest(now, now, 1, 0)
     list[10 + 2 * list[10] + i] = due > now and due or 0
   end
   if ARGV[10] == "1" then rare().answerState(list) end

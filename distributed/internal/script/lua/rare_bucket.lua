@@ -72,6 +72,18 @@ end
 
 local bucket = methodsOf("b")
 
+-- skip leaves the permits before an instant, for which n are charged, to others.
+function bucket.skip(b, upto, n)
+  local at, frac = b.at, b.frac
+  if ceil(at, frac) < now then at, frac = now, 0 end
+  for _ = 1, MOST_RETURNED do
+    local later, rest = advanced(b, at, frac, n)
+    if ceil(later, rest) > upto then return end
+    addReturned(b, max(now, ceil(at - b.spare, frac - b.spareRest)), n)
+    at, frac = later, rest
+  end
+end
+
 function bucket.section(b, tag, list)
   if tag == "r" then return readReturned(b, list) end
   if tag == "h" then

@@ -102,7 +102,8 @@ local function grant(arg, list)
     if lane.settled == 0 and estimates(costs) then rare().remember() end
     local joins = false -- the previous pair
     while count > 0 do
-      if since > now and not plenty(since, costs) then return given, since end
+      skips = since > now and horizon == 0
+      if since > now and not skips and not plenty(since, costs) then return given, since end
       local at, charged, arrived = firstFor(since, bound, costs)
       local room = lane.known and learning().room() or 2^53
       if not charged or given == 128 or started and at - started > horizon
