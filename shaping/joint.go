@@ -26,12 +26,12 @@ type joint struct {
 	owed    uint16           // rosters, as bits, in which it was owed the next departure when it left
 	lost    uint16           // rosters, as bits, whose turn it has given up because another limiter held it
 	keeps   uint16           // rosters whose turn it keeps although it waits in another
-	dates   uint16           // rosters whose limiter is asked for permits of the instant at which it departs
 	kept    throttle.Instant // since when it does
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
 	asking  bool             // its limiter waits for the reply of a store
 	heldTo  throttle.Instant // until when its limiter holds it
+	dates   uint16           // rosters, as bits, whose limiter is asked for permits of that instant
 	opened  throttle.Instant // since when the limiters hold nobody
 	count   int              // callers in the queue, as the roster counts them
 	bytes   int64

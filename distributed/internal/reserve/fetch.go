@@ -21,7 +21,7 @@ type demand struct {
 	others  bool             // more than one does
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
-	first   throttle.Instant // the permit that they would not have waited for; zero: there is none
+	first   throttle.Instant // of the permit for which those callers had no time; zero: they had
 	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
 	crowded throttle.Instant // no call is put off before it for callers who may come back
@@ -181,7 +181,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 
 // lookedAhead looks at a request for the instant, to come, at which another limiter lets its caller
 // go. Were each limiter asked for its first permit, one would be void before the other is due, and
-// of two replicas each could hold what the other needs. Those before the instant are left to others:
+// of two replicas each could hold what the other needs. Permits before the instant are left to others:
 //
 //	the other limiter:  .300
 //	this one:           .100  .200  .300  .400, of which .300 is taken, and .100 and .200 come back

@@ -149,7 +149,7 @@ function bucket.unpromise(b)
   local at, frac = now + whole, rest
   if b.sure > at or b.sure == at and b.sureFrac > frac then at, frac = b.sure, b.sureFrac end
   if at < b.at or at == b.at and frac < b.frac then b.at, b.frac = at, frac end
-  b.sure, b.returned, b.dirty = false, false, true -- that state counts none of those that came back
+  b.sure, b.returned, b.dirty = false, false, true -- that state does not count the returned ones
 end
 
 -- hold leaves one permit at an instant, and no saved permits.
