@@ -133,3 +133,69 @@ func TestTrafficOfTwoLanesIsBackAfterAFlush(t *testing.T) {
 		}
 	}
 }
+
+// Over sockets, in real time: calls that need two slow lanes of Redis depart, although replicas share
+// each lane. When each replica could hold the permit that another one needed, 19 to 34 calls of the
+// first vendor were served in 15 s, and 4 to 11 of the second.
+func TestCallsOfTwoLanesDepart(t *testing.T) {
+	for name, c := range map[string]struct {
+		replicas, callers int
+		limit             throttle.Limit
+		answers           time.Duration
+		turns             bool  // one call waits at a time; false: all do
+		want              int64 // in 15 s
+	}{
+		"one waits at a time": {3, 2, throttle.TokenBucket(5, time.Second, 5), 160 * time.Millisecond, true, 45}, // of 80
+		"all wait":            {4, 5, throttle.LeakyBucket(3, time.Second), 141 * time.Millisecond, false, 28},   // of 45
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			turn := make(chan bool, 1)
+			vendor := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				if c.turns {
+					<-turn
+				}
+				time.Sleep(c.answers)
+			}))
+			defer vendor.Close()
+			addr := redistest.Start(t).Addr()
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			var served atomic.Int64
+			var calling sync.WaitGroup
+			for range c.replicas {
+				client := redis.NewClient(&redis.Options{Addr: addr})
+				store := distributed.New(client, "vendor")
+				transport := &weir.Transport{
+					Base: &http.Transport{MaxIdleConnsPerHost: c.callers}, Store: store, Limits: []throttle.Limit{c.limit},
+					Keys: func(*http.Request) []string { return []string{"a", "b"} },
+				}
+				t.Cleanup(func() { _, _, _ = transport.Close(), store.Close(), client.Close() })
+				for range c.callers {
+					calling.Go(func() {
+						for ctx.Err() == nil {
+							if c.turns {
+								select {
+								case turn <- true:
+								case <-ctx.Done():
+									return
+								}
+							}
+							req, _ := http.NewRequestWithContext(ctx, http.MethodGet, vendor.URL, nil)
+							if resp, err := transport.RoundTrip(req); err == nil {
+								_ = resp.Body.Close()
+								if served.Add(1) >= c.want {
+									cancel()
+								}
+							}
+						}
+					})
+				}
+			}
+			calling.Wait()
+			if n := served.Load(); n < c.want {
+				t.Errorf("%d calls were served in 15 s, want %d at least", n, c.want)
+			}
+		})
+	}
+}
