@@ -138,8 +138,8 @@ func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	return j.asking || j.heldTo.Sub(now) <= holds
 }
 
-// turns reports whether processes take turns at permits that fall due less often than 20 times a second.
-func (r *Roster) turns() bool {
+// sparse reports whether processes share permits that fall due less often than 20 times a second.
+func (r *Roster) sparse() bool {
 	if r.sharers < 2 {
 		return false
 	}
@@ -149,7 +149,7 @@ func (r *Roster) turns() bool {
 // foreseeable reports whether it is known when the first caller departs. A limiter that processes
 // share is then asked for a permit of that instant, because they may hold all sooner ones.
 func (j *joint) foreseeable(r *Roster, now throttle.Instant) bool {
-	return r.turns() && !j.behind && !j.asking && j.heldTo > now && j.heldTo < throttle.Never
+	return r.sparse() && !j.behind && !j.asking && j.heldTo > now && j.heldTo < throttle.Never
 }
 
 // count reads how many processes share the limiter, if it has a store. A limiter without one never
@@ -186,15 +186,14 @@ func (j *joint) Close() error {
 // reply may take a millisecond, and the guest was here first.
 func (r *Roster) take(now throttle.Instant, j *joint, req throttle.Request) (g throttle.Grant, err error) {
 	for _, guest := range r.guests {
-		near := r.turns() && !guest.behind && guest.heldTo.Sub(now) <= r.holds()*3/4
-		if guest == j || !guest.asking && !near || len(guest.waiting) == 0 {
+		if guest == j || !guest.asking || len(guest.waiting) == 0 {
 			continue
 		}
 		theirs := guest.part(slices.Index(guest.rosters, r), guest.waiting[0])
 		theirs.ID = 0 // its call does not depart
 		kept, err := r.limiter.Take(now, theirs)
 		switch {
-		case err != nil, kept.At > now && !guest.asking:
+		case err != nil:
 			continue
 		case kept.At > now:
 			return kept, nil

@@ -200,7 +200,7 @@ func (r *Roster) wake() {
 	r.junction.mu.Lock()
 	r.count()
 	r.asked = nil
-	if r.call(); r.turns() && r.first() == nil && len(r.guests) > 0 { // they wait elsewhere
+	if r.call(); r.sparse() && r.first() == nil && len(r.guests) > 0 { // they wait elsewhere
 		r.fetch(r.guests[0].queue.Now(), len(r.guests), r.requests())
 	}
 	r.junction.unlock()
