@@ -115,7 +115,7 @@ func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) 
 		case l != nil:
 			ordered = append(ordered, *l)
 		case s.settings.Priced():
-			return nil, fmt.Errorf("no limit of %q is left, and requests in line were priced in that", unitOf(old[i]))
+			return nil, fmt.Errorf("fewer limits of %q than before, and requests in line were priced in each", unitOf(old[i]))
 		}
 	}
 	return append(ordered, rest...), nil

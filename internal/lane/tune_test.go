@@ -27,7 +27,8 @@ func TestNewLimitsHaveThePlacesOfOldOnes(t *testing.T) {
 		{"by unit alone", []throttle.Limit{second, tokens(second)}, []throttle.Limit{tokens(minute), minute}, []throttle.Limit{minute, tokens(minute)}, false, ""},
 		{"one more comes last", []throttle.Limit{minute}, []throttle.Limit{second, minute}, []throttle.Limit{minute, second}, false, ""},
 		{"one fewer", []throttle.Limit{second, minute}, []throttle.Limit{minute}, []throttle.Limit{minute}, false, ""},
-		{"one fewer, and requests are priced", []throttle.Limit{second, tokens(second)}, []throttle.Limit{second}, nil, true, `"tokens"`},
+		{"one fewer, and requests are priced", []throttle.Limit{second, tokens(second)}, []throttle.Limit{second}, nil, true, `fewer limits of "tokens" than before`},
+		{"one fewer of a unit, and requests are priced", []throttle.Limit{second, minute}, []throttle.Limit{second}, nil, true, `fewer limits of "requests" than before`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
