@@ -36,8 +36,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if q.closed {
 		return nil, nil, q.rejected(now)
 	}
-	came, head, late := w.place, q.line.first(), w.late
-	w.late = false
+	came, head := w.place, q.line.first()
 	q.stand(w, t, now)
 	g, err := q.ask(w, bound, now)
 	if err == nil && g.At <= now {
@@ -52,7 +51,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	if err != nil {
 		q.line.leave(w)
 		w.place = came
-		if late || q.joint() != nil || q.line.first() != head { // w was before it for a moment
+		if w.late || q.joint() != nil || q.line.first() != head { // w was before it for a moment
 			q.advance(now)
 		}
 		return nil, nil, err
@@ -62,7 +61,7 @@ func (q *Queue) join(w *waiter, t *Turn, bound, now throttle.Instant) (begun *Wa
 	}
 	call = q.await(w, g.At, now)
 	// W may go before its class's first caller, so that another class is due.
-	if first := q.line.first(); shed || late || first != w && first != head {
+	if first := q.line.first(); shed || w.late || first != w && first != head {
 		q.advance(now)
 	}
 	return begun, call, nil

@@ -24,7 +24,8 @@ const (
 	// the newcomer.
 	OverflowShedLeastUrgent
 	// OverflowShedOldest rejects the caller that came first. It is for calls whose value falls
-	// while they wait.
+	// while they wait. A caller whose turn it was, and whose permits were void before it
+	// departed, stays: otherwise, where each is that slow, none would ever depart.
 	OverflowShedOldest
 )
 
@@ -125,11 +126,11 @@ func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 			}
 		case OverflowShedOldest:
 			one := l.oldest()
-			if !yield(one) {
+			if one == nil || !yield(one) {
 				return
 			}
 			for _, w := range slices.SortedFunc(l.all(), func(a, b *waiter) int { return a.compare(b.place) }) {
-				if w != one && !yield(w) {
+				if w != one && !w.late && !yield(w) {
 					return
 				}
 			}
@@ -137,13 +138,20 @@ func (l *line) victims(o Overflow) iter.Seq[*waiter] {
 	}
 }
 
-// oldest returns the caller in line that came first.
+// oldest returns the caller in line that came first, of those who have not had their turn; nil: all
+// have.
 func (l *line) oldest() *waiter {
 	var oldest *waiter
 	for _, c := range l.classes {
 		for _, t := range c.tenants {
-			if first := t.waiting.first(); oldest == nil || first.before(oldest.place) {
-				oldest = first
+			some := t.waiting.list()
+			if !some[0].late {
+				some = some[:1]
+			}
+			for _, w := range some {
+				if !w.late && (oldest == nil || w.before(oldest.place)) {
+					oldest = w
+				}
 			}
 		}
 	}

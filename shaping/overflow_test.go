@@ -112,6 +112,40 @@ func TestFullLineShedsTheOldest(t *testing.T) {
 	})
 }
 
+// A caller that returned its permits and comes again is not rejected as the oldest.
+func TestShedOldestKeepsReturnedTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tenants := range [][2]string{{"", ""}, {"a", "b"}} {
+			c := newRush(t, func(q *shaping.Queue) { q.MaxWaiting, q.Overflow = 2, shaping.OverflowShedOldest })
+			back := shaping.Turn{N: 1, Tenant: tenants[0]}
+			time.Sleep(time.Second)
+			if err := c.q.WaitTurn(t.Context(), &back); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.q.Return(&back)
+			went := make(chan error)
+			go func() { went <- c.q.WaitTurn(t.Context(), &back) }()
+			synctest.Wait()
+			for range 4 {
+				c.come(t.Context(), shaping.Turn{Tenant: tenants[1]})
+			}
+			if err := <-went; err != nil {
+				t.Errorf("the caller who comes back gets %v", err)
+			}
+			go func() { went <- c.q.WaitTurn(t.Context(), &back) }() // it did depart
+			synctest.Wait()
+			c.come(t.Context(), shaping.Turn{Tenant: tenants[1]})
+			if err := <-went; !errors.Is(err, shaping.ErrQueueFull) {
+				t.Errorf("the caller who comes after its departure gets %v, want ErrQueueFull", err)
+			}
+			c.end([]string{"0", "1", "2"}, []string{"3", "4"})
+		}
+	})
+}
+
 // The head is rejected, and the next one asks for less: it departs at once.
 func TestShedHeadMakesWayAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,7 @@ type Turn struct {
 	granted  throttle.Grant   // what Take returned last
 	all      *grants          // what it returned of each roster; nil: there is one limiter
 	departed throttle.Instant // when it departed last; zero: never, or it was returned
+	returned bool             // it did not depart after all
 	lane     string           // roster whose limiter held it in its last wait that a hook saw; "": there is one limiter
 	limit    string           // that held it in that wait; "": none did
 	reason   throttle.Reason  // of that wait; "": there was none
@@ -83,7 +84,7 @@ func (t *Turn) depart(g throttle.Grant, all *grants, now throttle.Instant) {
 	if t.arrived == 0 {
 		t.arrived = now
 	}
-	t.granted, t.all, t.departed = g, all, now
+	t.granted, t.all, t.departed, t.returned = g, all, now, false
 	t.visits++
 }
 
@@ -97,7 +98,7 @@ const mostBytes = 1 << 48
 
 // stand makes w, who is new, the caller whose turn it is.
 func (t *Turn) stand(w *waiter) {
-	w.n, w.id, w.bytes, w.place = t.N, t.ID, min(max(t.Bytes, 0), mostBytes), place{t.arrived, t.number}
+	w.n, w.id, w.bytes, w.place, w.late = t.N, t.ID, min(max(t.Bytes, 0), mostBytes), place{t.arrived, t.number}, t.returned
 	if t.Each != nil {
 		each := each(slices.Clone(t.Each)) // the turn may change while w is still a leaver
 		w.each = &each
@@ -113,7 +114,7 @@ func (q *Queue) Return(t *Turn) {
 		return
 	}
 	out := outcome{grant: t.granted, all: t.all}
-	t.granted, t.all, t.departed = throttle.Grant{}, nil, 0
+	t.granted, t.all, t.departed, t.returned = throttle.Grant{}, nil, 0, true
 	t.visits--
 	q.lock()
 	defer q.unlock()

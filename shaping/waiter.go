@@ -28,7 +28,7 @@ type waiter struct {
 	waits   bool          // it was put in line to wait
 	watched bool          // it was granted, and its permits may be taken back until it runs
 	urgent  bool          // it may spend what limits reserve
-	late    bool          // it woke up too late for its permits, and comes back into the line
+	late    bool          // it comes back into the line because its permits were void
 	leaves  atomic.Bool   // its caller has given up, and others remove it
 	out     outcome       // how it came out of the line
 	nextOut *waiter       // next one to come out, under the same lock; of the goroutine that wakes both

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -145,4 +146,53 @@ func TestSlowPrepareKeepsTheLimitOverSockets(t *testing.T) {
 	if last := at[299]; last > 20*time.Second {
 		t.Errorf("the last of 300 arrives at %v, want 20s at most on any machine", last)
 	}
+}
+
+// Of a short line whose oldest caller is rejected, calls depart although Prepare takes longer than
+// a permit is valid. The one that comes back is the oldest: were it rejected for the next newcomer,
+// no call would ever depart.
+func TestSlowPrepareDepartsFromALineThatShedsTheOldest(t *testing.T) {
+	for name, vendor := range map[string]*testserver.Vendor{
+		"served":  {},
+		"refused": {Faults: []testserver.Fault{{First: 3, Last: 3, Do: testserver.Answer}}},
+	} {
+		for _, waiting := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, waiting), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := harness.PipeRig(t, vendor, shedder(waiting))
+					flood(r, time.Minute)
+					if n := len(r.Vendor.Arrivals()); n < 200 {
+						t.Errorf("%d calls arrive in a minute, want 200 of 600", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSlowPrepareDepartsFromALineThatShedsTheOldestOverSockets(t *testing.T) {
+	r := harness.SocketRig(t, &testserver.Vendor{}, shedder(1))
+	flood(r, 5*time.Second)
+	if n := len(r.Vendor.Arrivals()); n < 10 {
+		t.Errorf("%d calls arrive in 5 s, want 10 of 50", n)
+	}
+}
+
+// shedder is a transport that sheds the oldest of so many, and prepares each call for longer than
+// its permit is valid.
+func shedder(waiting int) *weir.Transport {
+	return &weir.Transport{
+		Limits:  []throttle.Limit{throttle.LeakyBucket(10, time.Second)},
+		Line:    weir.Line{MaxWaiting: waiting, Overflow: shaping.OverflowShedOldest},
+		Prepare: func(*http.Request) error { time.Sleep(130 * time.Millisecond); return nil },
+	}
+}
+
+// flood sends a call every 20 ms, for so long.
+func flood(r *harness.Rig, long time.Duration) {
+	var calls sync.WaitGroup
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		calls.Go(func() { r.Get(r.Context(), "") })
+	}
+	calls.Wait()
 }
