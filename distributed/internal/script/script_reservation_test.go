@@ -280,6 +280,30 @@ func TestRevokedPromisesAreGrantedOnce(t *testing.T) {
 	wants(t, "the run after all were revoked", c.run(dawn, 4), 100_000, 200_000, 300_000, 400_000)
 }
 
+// Trap: of a fast limit, a request that was sent before its caller knew that the slow pace is revoked
+// must not be promised a permit of that pace. All later ones would wait until it falls due.
+func TestNothingIsGrantedAtARevokedPace(t *testing.T) {
+	b, l := newBench(t), throttle.TokenBucket(1000, time.Second, 5)
+	pace := func(every time.Duration) *Update {
+		return NewUpdate(store.Pacing{Counted: true, Interval: every, TTL: time.Minute})
+	}
+	lane := laneKey("test", "stale")
+	first, second := b.caller(lane, l), b.caller(lane, l)
+	for _, c := range []*caller{first, second} {
+		c.limits, c.lesson = c.limits.Learning(), pace(5*time.Second)
+	}
+	first.run(dawn, 1)
+	first.lesson.Entry = store.Entry{Data: []byte("fast"), Revoke: true}
+	first.ask(dawn, nil)
+	if got := second.ask(dawn+1000, second.line(1)); len(got.Permits) > 0 || got.First != dawn+1000 {
+		t.Errorf("%v are granted at the revoked pace, the next at %d, want none, and the next at once", got.Permits, got.First-dawn)
+	}
+	place := second.lesson.Place
+	second.lesson = pace(5 * time.Millisecond)
+	second.lesson.Place = place
+	wants(t, "the run at the new pace", second.run(dawn+2000, 2), 3_000, 8_000)
+}
+
 // Trap: voided promises must not be owed after the pause.
 func TestPauseVoidsWhatWasPromisedAndDoesNotOweIt(t *testing.T) {
 	b := newBench(t)

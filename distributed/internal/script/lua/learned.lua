@@ -138,7 +138,7 @@ local function learn(i, text, counts)
   known.revoke = revoke and known.took and place >= known.revoked
   if known.revoke then known.revoked = known.to end
   if known.revoke or lapsed > 0 then known.lease = 0 end
-  known.place, known.first = place, known.ordinal
+  known.place, known.first, known.stale = place, known.ordinal, place < known.revoked
   return known
 end
 

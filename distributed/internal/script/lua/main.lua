@@ -158,7 +158,10 @@ local function decide()
   local list = {
     now, lane.gen, lane.epoch, 0, lane.paused > now and lane.paused or 0, alive, lane.period, 0, 0, 0,
   }
-  if ARGV[arg] ~= "0" then
+  -- What a caller asks for at the pace that was revoked would hold all until it falls due.
+  if lane.known and lane.known.stale then
+    list[9] = now
+  elseif ARGV[arg] ~= "0" then
     list[10], list[9] = grant(arg, list)
   end
   list[4] = lane.furthest

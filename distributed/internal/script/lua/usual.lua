@@ -117,7 +117,7 @@ if #ARGV < 9 then
         (values[4] or ""):match("^(%d+) (%d+) (%d+) (%d+) (%d+) 0 (%d+) (%d+) (%d+) (%d+) (%d) (%d+) 0 0 0 0$")
       if not from then break end -- invalid, or departures go one by one, or readings bound them
       from, to, entries = from + 0, to + 0, values[6] or ""
-      if from > place or place > to or #entries ~= to - from or #entries >= 65536 or max(applied, revoked) > to
+      if from > place or place > to or #entries ~= to - from or #entries >= 65536 or applied > to or revoked + 0 > place
         or min(u, d) < 1 or max(u, d) >= 2^51 or max(to, h, s, lease, k) > 2^52 then
         break
       end
