@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -115,8 +115,7 @@ func ByHeader(names ...string) func(*http.Request) string {
 	}
 }
 
-// seed is the key of the hashes of credentials, so that they mean nothing
-// outside this process.
+// seed is the key of hashes that mean nothing outside this process.
 var seed = maphash.MakeSeed()
 
 // routeOf returns the request's path, with "*" for segments that look like identifiers.
@@ -176,24 +175,43 @@ var credentialFields = [...]string{
 // further.
 const usualFields = 4
 
-// credentialOf returns the credential's hash as a part of a name.
-func credentialOf(req *http.Request) string { return strconv.FormatUint(credentialHash(req), 16) }
+// credentialOf returns the credential's hash as a part of a name, which is the same in all processes.
+func credentialOf(req *http.Request) string {
+	var text []byte
+	for part := range credential(req) {
+		text = append(text, part...)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
 
-// credentialHash returns a hash of the header fields that carry a request's credential.
+// credentialHash returns a hash of the request's credential for this process.
 func credentialHash(req *http.Request) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	found := false
-	for i, name := range credentialFields {
-		if found && i >= usualFields {
-			break
-		}
-		for _, value := range req.Header[name] {
-			h.WriteString(value)
-			h.WriteByte(0)
-			found = true
-		}
-		h.WriteByte(1)
+	for part := range credential(req) {
+		h.WriteString(part)
 	}
 	return h.Sum64()
+}
+
+// credential yields the header fields that carry a request's credential.
+func credential(req *http.Request) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		found := false
+		for i, name := range credentialFields {
+			if found && i >= usualFields {
+				return
+			}
+			for _, value := range req.Header[name] {
+				found = true
+				if !yield(value) || !yield("\x00") {
+					return
+				}
+			}
+			if !yield("\x01") {
+				return
+			}
+		}
+	}
 }

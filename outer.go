@@ -137,7 +137,9 @@ func hashOf(req *http.Request) uint64 {
 		unique = unique || i < 2 && v != ""
 	}
 	if !unique {
-		add(credentialOf(req))
+		for part := range credential(req) {
+			h.WriteString(part)
+		}
 	}
 	return h.Sum64()
 }
