@@ -1,10 +1,10 @@
 package weir
 
 import (
-	"hash/maphash"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -178,7 +178,7 @@ func (c *call) openSublane(part string, kind lane.Kind) *lane.Lane {
 
 // credentials are those of the calls of a lane that processes share and that learns, if its vendor
 // counts by credential. As long as there is one, its refusals concern the lane, so that all processes
-// obey them and learn together: sub-lanes are of one process.
+// obey them at once: a process enters a sub-lane only with a refusal of its own.
 type credentials struct {
 	last    atomic.Uint64 // hash of the last call's; zero: there was no call
 	changed atomic.Int64  // instant at which a call had another than the one before; zero: none had
@@ -256,7 +256,8 @@ func majorOf(req *http.Request) string {
 	for i, s := range segments[:len(segments)-1] {
 		for _, word := range majorWords {
 			if s == word {
-				return " " + strconv.FormatUint(maphash.String(seed, segments[i+1]), 16)
+				sum := sha256.Sum256([]byte(segments[i+1]))
+				return " " + hex.EncodeToString(sum[:8])
 			}
 		}
 	}

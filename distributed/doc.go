@@ -24,10 +24,12 @@
 // replicas that hold permits. They believe the message for a second, in which the script confirms
 // it. So a publisher on the channel can stop a lane for one second.
 //
-// Some vendors refuse one route, or one credential: then calls of that route wait at that replica
-// alone. So do those of that credential, if calls of the lane there had another in the last ten
-// minutes, or if one of the replica's first calls is refused for more than two minutes. Otherwise
-// all replicas obey, also those with another credential. With a key for each credential, as of
+// Some vendors refuse one route, or one credential, or name the bucket that paid for a response. Then
+// the calls of that route, credential or bucket wait in a part of the lane, with a key of its own in
+// Redis. Replicas share it like the lane, each from its own first refusal there, or from the first
+// response that names the bucket. The refusal of a credential concerns all replicas and credentials
+// at once, unless calls of the lane there had another in the last ten minutes, or one of the
+// replica's first calls is refused for more than two minutes. With a key for each credential, as of
 // [weir.ByHeader], a refusal holds no other.
 //
 // # What replicas learn

@@ -122,11 +122,19 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 // made for a refusal, which refused a share of those calls.
 func (c *Course) Follow(of *Course) {
 	of.mu.Lock()
+	defer of.mu.Unlock()
+	if c.fleet != nil {
+		m := of.meeting(&learn.Fact{Flying: 1})
+		m.First = m.Pace[0]
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fleet.unsent.Data = learn.Message{Meeting: m}.Append(nil)
+		return
+	}
 	marks := of.marks
 	if of.begun {
 		marks = of.state.Pace
 	}
-	of.mu.Unlock()
 	c.first, c.marks = marks[0], marks
 	c.flights.Start(of.Look().Ordinal())
 }

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -242,7 +241,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		s.read(a, given, over)
-		if !s.begun && !s.met {
+		if !s.begun && !s.met && len(s.unsent.Data) == 0 {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
@@ -316,18 +315,21 @@ func (c *Course) flying(f *learn.Fact) int {
 	return max(1, int(max(own, c.fleet.rate*took)+0.5))
 }
 
-// meeting returns earlier knowledge, before the first fact is sent.
+// meeting returns earlier knowledge, before the first fact is sent, or a sub-lane's.
 func (c *Course) meeting(f *learn.Fact) *learn.Meeting {
 	s := c.state
 	m := &learn.Meeting{Took: time.Duration(s.RTT * 1e9), First: s.End.At, Cap: float64(f.Flying) * c.fleet.share}
 	if s.RTT == 0 {
 		m.Took, m.First = f.Landed.Sub(f.Departed), f.Departed
 	}
-	last := c.Look().Ordinal()
-	for i, mark := range s.Pace {
-		m.Pace[i], m.Back[i] = mark.At, int64(float64(last-mark.Ordinal)*c.fleet.share)
+	last, each, ahead := c.Look().Ordinal(), c.fleet.share, c.fleet.view.ClockOffset
+	if c.fleet.begun { // its numbers and instants are the store's
+		last, each, ahead = c.fleet.view.Ordinal, 1, 0
 	}
-	shift(c.fleet.view.ClockOffset, &m.First, &m.Pace[0], &m.Pace[1])
+	for i, mark := range s.Pace {
+		m.Pace[i], m.Back[i] = mark.At, int64(float64(last-mark.Ordinal)*each)
+	}
+	shift(ahead, &m.First, &m.Pace[0], &m.Pace[1])
 	return m
 }
 

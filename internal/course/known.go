@@ -32,12 +32,8 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 
 // Export returns what was learned, for a later course. It returns false if nothing is certain.
 func (c *Course) Export() (learn.Memory, bool) {
-	if c == nil {
-		return learn.Memory{}, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state.Export()
+	s, _ := c.Learned()
+	return s.Export()
 }
 
 // Known returns what was learned. The zero value means that nothing is certain.

@@ -24,7 +24,6 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 	f := c.fleet
 	f.see(v)
 	f.local = c.Look().Ordinal()
-	now := v.Now.Add(-v.ClockOffset)
 	w, f.unsent = f.unsent, store.Entry{}
 	if f.begun { // otherwise they were not counted
 		for _, lapsed := range v.Canceled {
@@ -32,7 +31,7 @@ func (c *Course) Propose(v store.FleetState) (w store.Entry) {
 		}
 	}
 	for i := range f.facts {
-		if fact := &f.facts[i]; fact.Refused || now.Sub(fact.Landed) < stale {
+		if fact := &f.facts[i]; fact.Refused || v.Now.Add(-v.ClockOffset).Sub(fact.Landed) < stale {
 			shift(v.ClockOffset, &fact.Departed, &fact.Landed, &fact.Until)
 			w.Data = learn.Message{Fact: fact}.Append(w.Data)
 		}
@@ -80,12 +79,11 @@ func (c *Course) begins() {
 
 // follow follows a state that has changed.
 func (c *Course) follow() {
-	f := c.fleet
 	if *c.state == learn.New(c.setting) { // nothing is learned, or all is forgotten
 		c.reset()
 		return
 	}
-	c.replan(f.view.Now.Add(-f.view.ClockOffset))
+	c.replan(c.fleet.view.Now.Add(-c.fleet.view.ClockOffset))
 }
 
 // Snapshot implements [store.Learner].

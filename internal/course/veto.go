@@ -55,19 +55,15 @@ func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
 		}
 		return f, nil
 	}
-	due := c.hold()
-	if due > t.Now {
-		f.At, f.Reason = due, throttle.ReasonRate
-		return f, nil
-	}
-	if t.ID == 0 {
+	if f.At = c.hold(); f.At > t.Now || t.ID == 0 {
+		f.Reason = throttle.ReasonRate
 		return f, nil
 	}
 	if free, next := c.room(t.Now); free == 0 && next > t.Now {
 		f.At = next
 		return f, nil
 	}
-	f.At, f.Reason = due, throttle.ReasonRate
+	f.Reason = throttle.ReasonRate
 	if c.pace != nil {
 		one := throttle.Request{N: 1, Since: max(t.Since, f.At)}
 		f.At = max(f.At, c.pace.Forecast(t.Now, one).At)

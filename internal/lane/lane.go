@@ -80,10 +80,10 @@ func sublaneName(l *Lane, part string) string { return l.Key + "\x00" + part }
 // that no requests that enter by mistake make it positive.
 const gone = -1 << 40
 
-// newLane returns a lane with limits, resolved, that the store enforces. If it does not
+// newLane returns a lane with limits, resolved, that the store enforces under a name. If it does not
 // learn, it obeys what others learn in the store.
-func newLane(set *Settings, from throttle.Store, key string, limits *[]throttle.Limit, learns bool) (*Lane, error) {
-	limiter, err := from.Limiter(key, *limits...)
+func newLane(set *Settings, from throttle.Store, key, name string, limits *[]throttle.Limit, learns bool) (*Lane, error) {
+	limiter, err := from.Limiter(name, *limits...)
 	if err != nil {
 		return nil, fmt.Errorf("limiter: %w", err)
 	}

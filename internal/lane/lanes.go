@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/shaping"
 	"github.com/weirgo/weir/throttle"
 )
@@ -157,7 +158,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	l, err := newLane(&s.settings, s.settings.Store, key, resolved, s.settings.Learn)
+	l, err := newLane(&s.settings, s.settings.Store, key, key, resolved, s.settings.Learn)
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +190,6 @@ func (s *Lanes) Sublane(of *Lane, part string, kind Kind) *Lane {
 	}
 	s.mu.Lock()
 	defer s.unlock()
-	return s.sublaneLocked(of, part, kind)
-}
-
-// sublaneLocked is Sublane under the lock.
-func (s *Lanes) sublaneLocked(of *Lane, part string, kind Kind) *Lane {
 	if l := s.sublanes.find(sublaneName(of, part)); l != nil {
 		l.enter() // no lane is being removed
 		return l
@@ -201,9 +197,11 @@ func (s *Lanes) sublaneLocked(of *Lane, part string, kind Kind) *Lane {
 	if kind == Existing || s.closed || !s.room(&s.sublanes) {
 		return nil
 	}
-	// A sub-lane only holds a pause. The store's limiter of the lane could not know
-	// that pause from one of the lane itself.
-	l, err := newLane(&s.settings, throttle.Local{}, of.Key, new([]throttle.Limit), s.settings.Learn && kind != First)
+	var from throttle.Store = throttle.Local{}
+	if _, shared := of.Gate.Limiter.(store.Limiter); shared && kind != First {
+		from = s.settings.Store
+	}
+	l, err := newLane(&s.settings, from, of.Key, of.Key+" "+part, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
 		return nil
 	}

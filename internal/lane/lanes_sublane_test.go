@@ -3,6 +3,8 @@ package lane
 import (
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // This looks inside: what it holds is over before anybody outside could see it.
@@ -39,7 +41,13 @@ func TestSublaneOnItsWayOutIsNotEntered(t *testing.T) {
 	go func() { found <- s.Sublane(of, "route GET /", Existing) }()
 	awaitEntry(leaving)
 	s.sublanes.remove(leaving)
-	next := s.sublaneLocked(of, "route GET /", Paused)
+	next, err := newLane(&s.settings, throttle.Local{}, of.Key, "", new([]throttle.Limit), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.sub = &sublane{of, "route GET /", Paused}
+	next.enter()
+	s.sublanes.add(next)
 	s.mu.Unlock()
 	if got := <-found; got != next || next.users.Load() != 2 {
 		t.Errorf("found %p with %d requests, want %p with 2", got, next.users.Load(), next)

@@ -117,7 +117,7 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	if s.RTT > 0 || s.Mode != Start || m.First <= 0 {
 		return
 	}
-	first := Mark{min(1, granted), m.First}
+	first := Mark{min(1, granted, granted-m.Back[0]), m.First} // a sub-lane's first calls left before the store counted
 	pace := [2]Mark{first, first}
 	for i, at := range m.Pace {
 		if at > m.First { // otherwise only the first call is known
