@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +108,29 @@ func TestUrgentCallsBesideAFastBucket(t *testing.T) {
 		}
 		if all := rate*int(whole.Seconds()) - 100; bulk < all*95/100 || calls > bulk*13/10 {
 			t.Errorf("%d of bulk departed by %d calls, want 0.95 of %d and 1.3 calls each at most", bulk, calls, all)
+		}
+	})
+}
+
+// Callers who give up in less than a second wait in a bucket that reserves a permit, and promises
+// none for later. They ask again when the next one is near, not after each reply.
+func TestCallersWithDeadlinesAreNeverAHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBubbleFleet(t, 2, time.Millisecond, throttle.TokenBucket(2, time.Second, 5).Reserving("1"))
+		f.meet()
+		end := time.Now().Add(20 * time.Second)
+		for i := range 6 {
+			f.wg.Go(func() {
+				for time.Now().Before(end) {
+					ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+					_ = f.queues[i%2].Wait(ctx)
+					cancel()
+				}
+			})
+		}
+		f.wg.Wait()
+		if n := f.server.Calls(); n > 200 {
+			t.Errorf("%d calls for 40 permits in 20 s, want 200 at most", n)
 		}
 	})
 }

@@ -112,7 +112,10 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 			req.Groups = req.Groups[:i] // the others are asked for nearer instants
 		}
 		reach, left := l.reach(req.Groups), max(s.until.Sub(now), 0)
-		req.Latest, l.flight.bounded = min(reach, left), left < reach
+		req.Latest, l.flight.until = min(reach, left), throttle.Never
+		if left < reach {
+			l.flight.until = s.until
+		}
 		l.demand.peak = n
 		l.start(req.Groups)
 	}
@@ -428,10 +431,11 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	if l.encoded.Reserves && !urgent {
 		lead = l.early()
 	}
-	if l.demand.first = 0; l.flight.bounded {
-		l.demand.first = l.clock.Here(first)
+	at := l.clock.Here(first)
+	if l.demand.first = 0; at > l.flight.until { // a sooner one was refused to all
+		l.demand.first = at
 	}
-	near := l.clock.Here(first).Add(-lead)
+	near := at.Add(-lead)
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
 	l.demand.urgent = urgent
 }
