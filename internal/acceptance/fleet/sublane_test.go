@@ -131,3 +131,40 @@ func TestReplicasShareBucketsOverSockets(t *testing.T) {
 		t.Errorf("%d are served and %d refused, want 200 of 340 at least and 8 at most", served, refused)
 	}
 }
+
+// Parts of a lane that are empty make room for others, and cost no call of Redis.
+func TestSharedPartsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.FixedWindow(1, 10*time.Second)}, Styles: []testserver.Style{testserver.RetryAfterSeconds},
+			Key: func(r *http.Request) string { return r.URL.Path },
+		}
+		f := harness.NewFleet(t, 2, vendor)
+		get := func(r *harness.Rig, path string) {
+			req := r.Request(t.Context(), "")
+			req.URL.Path = path
+			r.Want(path, r.Do(req), http.StatusOK)
+		}
+		for _, r := range f.Replicas {
+			r.Transport.Dialect, r.Transport.MaxLanes = harness.ScopedBy(headers.ScopeRoute), 4
+		}
+		for route := range 12 {
+			name := string(rune('a' + route))
+			for range 3 {
+				for _, r := range f.Replicas {
+					get(r, "/"+name)
+				}
+			}
+			at := time.Now()
+			get(f.Replicas[0], "/other/"+name)
+			if waited := time.Since(at); waited > time.Second {
+				t.Errorf("route %d: another one waits %v, want no wait", route, waited)
+			}
+			time.Sleep(16 * time.Minute)
+		}
+		calls := f.Redis.Calls()
+		if time.Sleep(10 * time.Minute); f.Redis.Calls() > calls {
+			t.Errorf("%d calls of Redis in ten idle minutes, want none", f.Redis.Calls()-calls)
+		}
+	})
+}
