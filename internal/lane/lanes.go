@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -201,7 +202,8 @@ func (s *Lanes) Sublane(of *Lane, part string, kind Kind) *Lane {
 	if _, shared := of.Gate.Limiter.(store.Limiter); shared && kind != First {
 		from = s.settings.Store
 	}
-	l, err := newLane(&s.settings, from, of.Key, of.Key+" "+part, new([]throttle.Limit), s.settings.Learn && kind != First)
+	name := fmt.Sprintf("%s part %x", of.Key, sha256.Sum256([]byte(part))) // a path may name what the store must not show
+	l, err := newLane(&s.settings, from, of.Key, name, new([]throttle.Limit), s.settings.Learn && kind != First)
 	if err != nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -109,10 +110,10 @@ func TestReplicasShareBucketsOverSockets(t *testing.T) {
 		Limits: []testserver.Limit{testserver.TokenBucket(20, time.Second, 20)}, Styles: []testserver.Style{testserver.XRateLimitDelta},
 		Key: func(r *http.Request) string { return r.URL.Path }, Service: 20 * time.Millisecond,
 	}
-	addr := redistest.Start(t).Addr()
+	server := redistest.Start(t)
 	var replicas []*harness.Rig
 	for range 4 {
-		client := redis.NewClient(&redis.Options{Addr: addr})
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		store := distributed.New(client, "vendor")
 		t.Cleanup(func() { _, _ = store.Close(), client.Close() })
 		r := harness.SocketRig(t, vendor, &weir.Transport{Store: store})
@@ -129,6 +130,10 @@ func TestReplicasShareBucketsOverSockets(t *testing.T) {
 	refused := len(all) - served
 	if t.Logf("%d served, %d refused", served, refused); served < 200 || refused > 8 {
 		t.Errorf("%d are served and %d refused, want 200 of 340 at least and 8 at most", served, refused)
+	}
+	keys, err := server.Do("KEYS", "*")
+	if text := fmt.Sprint(keys); err != nil || strings.Count(text, "part") != 2 || strings.Contains(text, "core") {
+		t.Errorf("keys in Redis: %s, %v, want those of two parts, without a path or a bucket's name", text, err)
 	}
 }
 
