@@ -22,6 +22,8 @@ type demand struct {
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
 	first   throttle.Instant // of the permit for which those callers had no time; zero: they had
+	beyond  throttle.Instant // the first permit that there was when one for later was refused
+	trusted throttle.Instant // until when sooner ones than that are not asked for
 	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
 	crowded throttle.Instant // no call is put off before it for callers who may come back
@@ -99,9 +101,14 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		return
 	}
 	s, req := &l.survey, &l.flight.request
-	*s = survey{now: now, n: n, hand: s.hand[:0]}
+	*s = survey{now: now, n: n, hand: append(s.hand[:0], l.hand...)}
 	req.Groups, l.flight.dated = req.Groups[:0], false
 	line(l.look)
+	if l.demand.waiting = s.wants; !s.wants && (len(l.hand) == 0 || l.hand.after(now)) { // other limiters hold all in line
+		l.keep(now, true)
+	} else if !s.wants {
+		l.demand.quiet.Set(lingerFor) // at once, it could be granted to the same caller again and again
+	}
 	if s.due > now {
 		l.demand.ahead.Set(s.due.Sub(now))
 		return
@@ -111,11 +118,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		if i := slices.IndexFunc(req.Groups, l.exposes); i > 0 {
 			req.Groups = req.Groups[:i] // the others are asked for nearer instants
 		}
-		reach, left := l.reach(req.Groups), max(s.until.Sub(now), 0)
-		req.Latest, l.flight.until = min(reach, left), throttle.Never
-		if left < reach {
-			l.flight.until = s.until
-		}
+		req.Latest, l.flight.until = min(l.reach(req.Groups), max(s.until.Sub(now), 0)), s.until
 		l.demand.peak = n
 		l.start(req.Groups)
 	}
@@ -132,6 +135,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 type survey struct {
 	now   throttle.Instant
 	n     int              // in line
+	wants bool             // one needs permits in hand, or a call; false: other limiters hold all in line
 	some  bool             // one was looked at for whom to call
 	due   throttle.Instant // of a call, if there is to be none before; it ends the look
 	hand  hand             // what is in hand for those not looked at
@@ -148,6 +152,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 	if r.Since > s.now.Add(l.Trip.Lead()) {
 		return l.lookedAhead(&r, c)
 	}
+	s.wants = true
 	if !s.some {
 		due := l.covered(s.now, s.n, c)
 		if due <= s.now && (!urgent || l.demand.urgent) {
@@ -196,10 +201,16 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 		return true
 	}
 	holds := func(p permit) bool { return p.at >= r.Since.Add(-l.tolerance*3/4) && (r.Until == 0 || p.at <= r.Until) }
-	if slices.ContainsFunc(l.hand, holds) {
+	if i := slices.IndexFunc(s.hand, holds); i >= 0 {
+		s.hand.take(i)
+		s.wants = true
 		return true
 	}
-	if due := max(r.Since.Add(-l.turns(c)), l.again(r)); due > s.now {
+	due := max(r.Since.Add(-l.turns(c)), l.again(r))
+	if r.Until > 0 && r.Until < l.demand.beyond {
+		due = max(due, l.demand.trusted)
+	}
+	if due > s.now {
 		if s.due == 0 || due < s.due {
 			s.due = due
 		}
@@ -208,7 +219,7 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 	if s.n == 1 {
 		l.discard(l.hand.all()) // nobody else is in line
 	}
-	s.some, s.due, s.until = true, 0, r.Until
+	s.wants, s.some, s.due, s.until = true, true, 0, r.Until
 	f.request.Groups, f.request.Most, f.dated = f.appendGroup(f.request.Groups, c, s.now.Sub(r.Since)), 1, true
 	return false
 }
@@ -223,11 +234,7 @@ func (l *Limiter) again(r *throttle.Request) throttle.Instant {
 
 // setOut makes a survey ready to find requests.
 func (l *Limiter) setOut(s *survey) {
-	for _, p := range l.hand {
-		if !l.far(s.now, p) {
-			s.hand = append(s.hand, p)
-		}
-	}
+	s.hand = slices.DeleteFunc(s.hand, func(p permit) bool { return l.far(s.now, p) })
 	s.left = max(s.n-s.hand.count(), 1)
 }
 
@@ -247,11 +254,12 @@ func (l *Limiter) awaits(h hand, now throttle.Instant, c []int64, alone bool) in
 // which ends the turn. It is zero if the first in line, of the costs, has no permit there, or
 // if a call would bring others sooner.
 func (l *Limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
-	if l.awaits(l.hand, now, c, n == 1) < 0 || l.short(now, n) {
+	h := l.survey.hand
+	if l.awaits(h, now, c, n == 1) < 0 || l.short(now, n) {
 		return 0
 	}
-	due := l.hand[len(l.hand)-1].at.Add(-l.Trip.Lead())
-	if l.hand.after(now.Add(askAgain)) {
+	due := h[len(h)-1].at.Add(-l.Trip.Lead())
+	if h.after(now.Add(askAgain)) {
 		due = min(due, l.known.at.Add(askAgain))
 	}
 	return due
@@ -438,6 +446,9 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	near := at.Add(-lead)
 	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
 	l.demand.urgent = urgent
+	if l.flight.dated {
+		l.demand.beyond, l.demand.trusted = at, l.demand.again
+	}
 }
 
 // Flush implements [store.Replicator].

@@ -15,7 +15,7 @@ type flight struct {
 	lined   bool             // it stands in the node's line
 	lends   bool             // the next call is lent to the caller it is for
 	lent    bool             // this call was
-	until   throttle.Instant // when its callers leave the line; Never: after each permit that could be asked for
+	until   throttle.Instant // when its callers leave the line; Never: at no time
 	dated   bool             // it asks for the permit of an instant at which another limiter lets its caller go
 	request script.Request   // without groups it only reports something, or probes
 	words   []any            // of the command
@@ -50,7 +50,7 @@ func (f *flight) failed(executed bool) (again reports) {
 //	granted:  2 of cost 1 and 1 of cost 5, both at 10:00:00.100
 func (f *flight) granted(got *script.Reply, c *call.Clock) []permit {
 	out := f.permits[:0]
-	req, ahead, g, left, ordinal := &f.request, f.ahead(), 0, 0, got.Learned.First
+	req, ahead, g, left, ordinal := &f.request, f.dated || f.ahead(), 0, 0, got.Learned.First
 	for _, p := range got.Permits {
 		for count := p.Count; count > 0; {
 			if left == 0 {

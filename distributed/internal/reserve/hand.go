@@ -19,7 +19,7 @@ type permit struct {
 	costs []int64 // of one, of each limit; shared, never written
 	first int64   // the ordinal of the first of them; zero: the store does not count
 	of    int64   // the generation of the state that counts it; zero: one that was lost
-	ahead bool    // asked for before a caller was in line
+	ahead bool    // asked for before a caller was in line, or while another limiter held it
 	free  bool    // for any caller, because no caller in line asks for as much
 }
 

@@ -19,16 +19,10 @@ type pace struct {
 }
 
 const (
-	// paceSteady is how many callers in a row must ask for the same, without a break, before
-	// more are expected, and how many the gap is smoothed over.
-	paceSteady = 16
-	// paceQuiet is how many gaps without a caller end it. If callers come at random, one gap
-	// in 3,000 is as long.
-	paceQuiet = 8
-	// paceStall is a time without a caller that never ends it: processes and timers are late.
-	paceStall = 10 * time.Millisecond
-	// paceSlow is a gap that always ends it.
-	paceSlow = 100 * time.Millisecond
+	paceSteady = 16                     // callers in a row who ask for the same, without a break, before more are expected; the gap is smoothed over as many
+	paceQuiet  = 8                      // gaps without a caller end it: if callers come at random, one gap in 3,000 is as long
+	paceStall  = 10 * time.Millisecond  // without a caller never ends it: processes and timers are late
+	paceSlow   = 100 * time.Millisecond // without a caller always ends it
 )
 
 // saw applies a departure.
@@ -57,14 +51,9 @@ func (p *pace) steady(now throttle.Instant) bool {
 }
 
 const (
-	// aheadShare is the part of a burst, a fourth, that a run ahead of callers may take from
-	// other replicas.
-	aheadShare = 4
-	// aheadLeast is how many callers must be expected in the time of a run.
-	aheadLeast = 4
-	// aheadInstants is how many instants such a run has at most: each costs the script a
-	// microsecond.
-	aheadInstants = 32
+	aheadShare    = 4  // of a burst, a fourth is the most that a run ahead of callers may take from other replicas
+	aheadLeast    = 4  // callers must be expected in the time of a run
+	aheadInstants = 32 // most instants of such a run: each costs the script a microsecond
 )
 
 // foresight returns for how long permits are asked for ahead of callers; zero: they are
@@ -194,7 +183,7 @@ func (l *Limiter) far(now throttle.Instant, p permit) bool {
 // permits sooner than those in hand are due.
 func (l *Limiter) short(now throttle.Instant, n int) bool {
 	near := 0
-	for _, p := range l.hand {
+	for _, p := range l.survey.hand {
 		if l.far(now, p) {
 			return near < n
 		}

@@ -103,6 +103,12 @@ func (f *twoLanes) run(t *testing.T) (departed int64) {
 			LimitsFor: func(key string) []throttle.Limit {
 				return map[string][]throttle.Limit{"a": {f.a}, "b": {f.b}}[key]
 			},
+			Cost: func(_ *http.Request, l throttle.Limit) int {
+				if l.Unit == "tokens" {
+					return 2
+				}
+				return 1
+			},
 		}
 		t.Cleanup(func() { _, _ = transport.Close(), store.Close() })
 		call := func(lanes string, departed func()) {
@@ -168,6 +174,38 @@ func TestReplicasTakeTurnsInTwoLanes(t *testing.T) {
 				t.Errorf("answers after %v: %.2f calls depart in a second, want %.2f", f.answers, n, f.ideal())
 			}
 		})
+	}
+}
+
+// Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
+// while their callers waited for the other lane, and no call departed any more.
+func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
+	fleets, sum := 24, 0.0
+	for seed := range fleets {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 12))
+			rates := []int{1, 2, 3, 5, 8}
+			rate := rates[random.IntN(len(rates))]
+			f := twoLanes{
+				replicas: 2 + random.IntN(2), callers: 1 + random.IntN(5),
+				a:       throttle.TokenBucket(rates[random.IntN(len(rates))], time.Second, 1+random.IntN(3)),
+				b:       throttle.SlidingLog(rate, time.Second),
+				trip:    time.Duration(200+random.IntN(3000)) * time.Microsecond,
+				answers: time.Duration(1+random.IntN(50)) * time.Millisecond,
+			}
+			ideal := min(f.a.PerSecond(), float64(rate))
+			if random.IntN(2) == 0 {
+				f.b = throttle.Limit{Permits: 2 * rate, Per: time.Second, Burst: 2 + random.IntN(4), Unit: "tokens"}
+			}
+			got := float64(f.run(t)) / 60 / ideal
+			if sum += min(got, 1); got < 0.3 {
+				t.Errorf("fleet %d: %.2f of the rate of two lanes, want 1: %+v", seed, got, f)
+			}
+		})
+	}
+	mean := sum / float64(fleets)
+	if t.Logf("%.3f of the rate in the mean", mean); mean < 0.85 {
+		t.Errorf("%.3f of the rate in the mean, want 0.85", mean)
 	}
 }
 

@@ -1,0 +1,126 @@
+package reserve
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/throttle"
+)
+
+// A dating is a limiter that is asked for permits of instants to come.
+type dating struct {
+	*Limiter
+	server *redispipe.Server
+}
+
+// dated runs a test in a bubble.
+func dated(t *testing.T, limit throttle.Limit, test func(*testing.T, *dating)) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dating{server: redispipe.Start(t, time.Millisecond)}
+		d.Limiter = open(t, newHub(t, d.server.Client(t)), limit)
+		test(t, d)
+	})
+}
+
+// fetch shows the limiter a line, and returns how many calls it makes in the next 5 ms.
+func (d *dating) fetch(line ...throttle.Request) (calls int) {
+	before := d.server.Calls()
+	d.Fetch(throttle.InstantOf(time.Now()), len(line), slices.Values(line))
+	time.Sleep(5 * time.Millisecond)
+	return d.server.Calls() - before
+}
+
+// held is a request of a caller that another limiter holds for a time.
+func held(d time.Duration) throttle.Request {
+	at := throttle.InstantOf(time.Now().Add(d))
+	return throttle.Request{N: 1, Since: at, Until: at.Add(75 * time.Millisecond)}
+}
+
+// Redis has permits at hand, so nobody may be rejected because that in hand is for later.
+func TestForecastIsNotOfAPermitForLater(t *testing.T) {
+	dated(t, throttle.TokenBucket(2, time.Second, 5), func(t *testing.T, d *dating) {
+		if d.fetch(held(400 * time.Millisecond)); inHand(d.Limiter) != 1 {
+			t.Fatalf("%d permits in hand, want one", inHand(d.Limiter))
+		}
+		now := throttle.InstantOf(time.Now())
+		if f := d.Forecast(now, throttle.Request{N: 1}); f.At > now {
+			t.Errorf("Forecast() = %+v, in %v, want now", f, f.At.Sub(now))
+		}
+	})
+}
+
+// A permit for a caller that another limiter holds is none for those who wait here.
+func TestThoseInLineDoNotWaitForAPermitForLater(t *testing.T) {
+	dated(t, throttle.LeakyBucket(5, time.Second), func(t *testing.T, d *dating) {
+		later := held(150 * time.Millisecond)
+		if d.fetch(later); inHand(d.Limiter) != 1 {
+			t.Fatalf("%d permits in hand, want one", inHand(d.Limiter))
+		}
+		if d.fetch(later, throttle.Request{N: 1}); inHand(d.Limiter) != 2 {
+			t.Errorf("%d permits in hand for two callers, want both", inHand(d.Limiter))
+		}
+	})
+}
+
+// Of two callers whom other limiters hold until one instant each gets a permit.
+func TestAPermitForLaterIsOfOneCaller(t *testing.T) {
+	dated(t, throttle.TokenBucket(5, time.Second, 5), func(t *testing.T, d *dating) {
+		later := held(150 * time.Millisecond)
+		d.fetch(later, later)
+		if d.fetch(later, later); inHand(d.Limiter) != 2 {
+			t.Errorf("%d permits in hand for two callers, want both", inHand(d.Limiter))
+		}
+	})
+}
+
+// What is in hand goes back although a caller is in line whom another limiter holds: a log has permits
+// for any instant, so none is asked for that one.
+func TestPermitsGoBackIfAllWaitElsewhere(t *testing.T) {
+	dated(t, throttle.SlidingLog(2, time.Second), func(t *testing.T, d *dating) {
+		if d.fetch(throttle.Request{N: 1}); inHand(d.Limiter) != 1 {
+			t.Fatalf("%d permits in hand, want one", inHand(d.Limiter))
+		}
+		d.fetch(held(800 * time.Millisecond))
+		time.Sleep(2 * lingerFor)
+		if inHand(d.Limiter) != 0 {
+			t.Errorf("%d permits in hand, want none", inHand(d.Limiter))
+		}
+	})
+}
+
+// A permit that was refused is not asked for again because a later one was granted.
+func TestARefusalOfAPermitForLaterIsTrusted(t *testing.T) {
+	dated(t, throttle.LeakyBucket(1, time.Second), func(t *testing.T, d *dating) {
+		d.fetch(throttle.Request{N: 1})
+		if _, err := d.Take(throttle.InstantOf(time.Now()), throttle.Request{N: 1}); err != nil {
+			t.Fatal(err)
+		}
+		later := held(500 * time.Millisecond)
+		if n := d.fetch(later); n != 1 || inHand(d.Limiter) != 0 {
+			t.Fatalf("%d calls, and %d permits in hand, want one call that is refused", n, inHand(d.Limiter))
+		}
+		if d.fetch(throttle.Request{N: 1}); inHand(d.Limiter) != 1 {
+			t.Fatalf("%d permits in hand, want one in a second", inHand(d.Limiter))
+		}
+		if n := d.fetch(later); n != 0 {
+			t.Errorf("%d calls for a permit that was refused 10 ms ago, want none", n)
+		}
+	})
+}
+
+// A permit that is due stays in hand for a moment. Otherwise the caller, whom another limiter holds by
+// now, would ask for it again as soon as it is back.
+func TestADuePermitGoesBackAfterAMoment(t *testing.T) {
+	dated(t, throttle.LeakyBucket(1, time.Second), func(t *testing.T, d *dating) {
+		d.fetch(throttle.Request{N: 1})
+		if n := d.fetch(held(3 * time.Second)); n != 0 || inHand(d.Limiter) != 1 {
+			t.Errorf("%d calls, and %d permits in hand, want the permit for a moment", n, inHand(d.Limiter))
+		}
+		if time.Sleep(lingerFor); inHand(d.Limiter) != 0 {
+			t.Errorf("%d permits in hand, want none", inHand(d.Limiter))
+		}
+	})
+}
