@@ -147,9 +147,10 @@ func (r *Roster) sparse() bool {
 }
 
 // foreseeable reports whether it is known when the first caller departs. A limiter that processes
-// share is then asked for a permit of that instant, because they may hold all sooner ones.
+// share is then asked for a permit of that instant, because they may hold all sooner ones. If callers of
+// another queue wait in its roster, they may take that turn.
 func (j *joint) foreseeable(r *Roster, now throttle.Instant) bool {
-	return r.sparse() && !j.behind && !j.asking && j.heldTo > now && j.heldTo < throttle.Never
+	return r.sparse() && j.rosters[j.at].line.count == 1 && !j.behind && !j.asking && j.heldTo > now && j.heldTo < throttle.Never
 }
 
 // count reads how many processes share the limiter, if it has a store. A limiter without one never
