@@ -253,6 +253,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 		return
 	}
 	d := f.Departed.Sub(t.At).Seconds()
+	brim := s.Setting.part() < 1 && t.fills() && t.V+t.Slope*d >= at-1+t.size()
 	if t.fills() {
 		t.V = min(t.V+t.Slope*d, at-1+t.size())
 	}
@@ -282,7 +283,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	t.V = max(t.V, t.C)
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)
 	if left > 0 || s.Setting.part() == 1 { // a share that is spent may be overdrawn, and shows no rise
-		t.rise(s, f, left, here)
+		t.rise(s, f, left, here, brim)
 	}
 	t.schedule(s, left, here)
 	t.Prev = here

@@ -48,21 +48,20 @@ func (l Level) spared(first int64, n float64) Level {
 	return l
 }
 
-// rise measures how fast the level rises while it is not full.
-func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level) {
+// rise measures how fast the level rises while it is not full. A share leaves it at the brim.
+func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level, brim bool) {
 	d := here.At.Sub(t.From.At).Seconds()
 	if t.From.At == 0 || d <= 0 {
 		t.From, t.Mid = here, here
 		return
 	}
-	if t.full(f, left) {
-		if s.Setting.Shared && t.binds(s) {
-			s.Full = f.Ordinal
-		}
-		if s.Setting.part() == 1 { // a share leaves it full, so it is measured at any pace
-			t.overflow(s, f, here)
-			return
-		}
+	full := t.full(f, left)
+	if full && s.Setting.Shared && t.binds(s) {
+		s.Full = f.Ordinal
+	}
+	if full && s.Setting.part() == 1 || (full || brim) && (t.Found > 0 || t.size() <= 2*few) && t.size() >= 2*t.Slope*s.RTT {
+		t.overflow(s, f, here)
+		return
 	}
 	if t.Mid.At < t.From.At {
 		t.Mid = t.From

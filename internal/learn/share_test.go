@@ -80,7 +80,7 @@ func TestShareExploresABucketThatItLeavesFull(t *testing.T) {
 	}
 	s.Setting.Shared = true
 	f := Fact{Departed: s.Last.At.Add(15e6), Ordinal: s.Last.Ordinal + 1}
-	if c.rise(&s, &f, 20, Level{c.Prev.Low + 1, c.Prev.High + 1, f.Departed, f.Ordinal}); s.Full != f.Ordinal {
+	if c.rise(&s, &f, 20, Level{c.Prev.Low + 1, c.Prev.High + 1, f.Departed, f.Ordinal}, false); s.Full != f.Ordinal {
 		t.Errorf("a full level of processes that share the lane is noted for call %d, want %d", s.Full, f.Ordinal)
 	}
 }

@@ -129,3 +129,21 @@ func TestLaneLeavesTheRestToOthersOverSockets(t *testing.T) {
 		t.Errorf("the lane took %d calls of 600, and the console was refused %d times; want half, and 0", lane, refused)
 	}
 }
+
+// A small bucket is full again between two calls, so it rises as fast as calls leave, and not as fast
+// as it would. A lane that takes its share of what it sees would halve its rate again and again.
+func TestShareOfASmallBucketDoesNotSink(t *testing.T) {
+	noReset := testserver.Fields{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining"}.Write
+	for name, style := range map[string]testserver.Style{"reset": testserver.XRateLimitDelta, "no reset": noReset} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := beside{limit: testserver.TokenBucket(20, time.Second, 6), rate: 20, warmup: time.Minute, runs: 2 * time.Minute}
+				vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: []testserver.Style{style}, Service: 20 * time.Millisecond, Spread: 5 * time.Millisecond}
+				lane, console, _ := b.run(harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5}))
+				if lane < 300 {
+					t.Errorf("the lane took %d of 600 calls beside a console that took %d, want half", lane, console)
+				}
+			})
+		})
+	}
+}
