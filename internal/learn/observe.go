@@ -59,8 +59,7 @@ func (s *State) rest(now Mark) {
 	}
 }
 
-// refused applies a refusal. Refusals of calls that departed before an earlier one was known are of
-// the same episode.
+// refused applies a refusal. Of calls that departed before another was known, it is the same episode.
 func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++
@@ -69,7 +68,9 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal <= s.Cut {
 		return
 	}
-	s.Cut = max(f.Granted, f.Ordinal)
+	if !s.Episode || !s.Probing || f.Ordinal == s.Cut+1 { // otherwise the vendor still answers the probe before
+		s.Cut = max(f.Granted, f.Ordinal)
+	}
 	if s.crammed(f) {
 		s.thin(f, now)
 		return

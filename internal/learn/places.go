@@ -52,8 +52,7 @@ func (p *Places) ban(now throttle.Instant) {
 	p.Banned, p.Proven = now.Add(seconds(p.Ban)), false
 }
 
-// grow lets one more call, or half a one, be in flight, since f was served at the bound. It returns
-// the mode from then on.
+// grow lets one more call, or half a one, be in flight: f was served. It returns the mode.
 func (p *Places) grow(f *Fact, m Mode) Mode {
 	if float64(f.Flying)*2 < p.Cap {
 		return m
@@ -89,9 +88,10 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	switch {
 	case m == Trial && !f.alone() && !p.Proven && f.Flying < leastPlaces: // a rate: with so few in flight it is not exceeded
 	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual:
+		asks = float64(f.Flying) > p.Cap+1 // slow calls are no longer counted
 		p.Ceil = max(1, min(p.Ceil, float64(f.Flying-1)))
 		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
-		return Trial, false
+		return Trial, asks
 	case m == Trial && f.alone() && p.Proven: // others have all places
 		return Trial, true
 	case m == Trial:
@@ -152,8 +152,7 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// reported returns the vendor's report of calls in flight; nil: none, or processes share the lane,
-// so that fewer of this one may not help.
+// reported returns the vendor's report of calls in flight; nil: none, or others share the lane.
 func (s *State) reported(f *Fact) *Quota {
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.inFlight() && q.sane() && !s.Setting.Shared {

@@ -95,6 +95,44 @@ func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 	})
 }
 
+// A vendor bounds calls in flight and answers after seconds, but refuses at once. Probes leave while the
+// ones before are still being answered. A refusal does not hide that those are served.
+func TestFewSlowPlacesAreUsed(t *testing.T) {
+	for _, slow := range []time.Duration{3 * time.Second, 12 * time.Second} {
+		for _, places := range []int{2, 4} {
+			synctest.Test(t, func(t *testing.T) {
+				r := harness.PipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Service: slow, Spread: time.Second}, new(weir.Transport))
+				ctx, cancel := context.WithCancel(r.Context()) // a deadline would reject calls
+				var workers sync.WaitGroup
+				for range 16 {
+					workers.Go(func() {
+						for ctx.Err() == nil {
+							r.Get(ctx, "")
+						}
+					})
+				}
+				time.Sleep(10 * time.Minute)
+				cancel()
+				workers.Wait()
+				served, refused := 0, 0
+				for _, a := range r.Vendor.Arrivals() {
+					switch {
+					case a.At < 5*time.Minute:
+					case a.Granted:
+						served++
+					default:
+						refused++
+					}
+				}
+				could := float64(places) * 300 / (slow + 500*time.Millisecond).Seconds()
+				if float64(served) < 0.5*could || refused > served {
+					t.Errorf("%d places for %v: in 5 min %d calls were served of %.0f, and %d refused", places, slow, served, could, refused)
+				}
+			})
+		}
+	}
+}
+
 // A call that fails, is cancelled or panics does not delay the next one.
 func TestCallWithoutAnswerLetsNextGo(t *testing.T) {
 	broken := errors.New("broken")
