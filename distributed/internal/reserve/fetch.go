@@ -118,7 +118,10 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		if i := slices.IndexFunc(req.Groups, l.exposes); i > 0 {
 			req.Groups = req.Groups[:i] // the others are asked for nearer instants
 		}
-		req.Latest, l.flight.until = min(l.reach(req.Groups), max(s.until.Sub(now), 0)), s.until
+		req.Latest, l.flight.until = l.reach(req.Groups), throttle.Never
+		if left := max(s.until.Sub(now), 0); left < req.Latest {
+			req.Latest, l.flight.until = left, s.until
+		}
 		l.demand.peak = n
 		l.start(req.Groups)
 	}
@@ -166,7 +169,8 @@ func (l *Limiter) looked(r throttle.Request) bool {
 			return first && !urgent && l.encoded.Reserves // an urgent one may be behind it
 		}
 		s.some, s.due = true, 0
-		l.setOut(s)
+		s.hand = slices.DeleteFunc(s.hand, func(p permit) bool { return l.far(s.now, p) })
+		s.left = max(s.n-s.hand.count(), 1)
 	}
 	if free(c) {
 		return true
@@ -230,12 +234,6 @@ func (l *Limiter) again(r *throttle.Request) throttle.Instant {
 		return 0
 	}
 	return l.demand.again
-}
-
-// setOut makes a survey ready to find requests.
-func (l *Limiter) setOut(s *survey) {
-	s.hand = slices.DeleteFunc(s.hand, func(p permit) bool { return l.far(s.now, p) })
-	s.left = max(s.n-s.hand.count(), 1)
 }
 
 // awaits returns the place in h of a permit for a request in line, or -1. No urgent request waits

@@ -15,7 +15,7 @@ type flight struct {
 	lined   bool             // it stands in the node's line
 	lends   bool             // the next call is lent to the caller it is for
 	lent    bool             // this call was
-	until   throttle.Instant // when its callers leave the line; Never: at no time
+	until   throttle.Instant // when its callers leave the line; Never: after each permit that could be asked for
 	dated   bool             // it asks for the permit of an instant at which another limiter lets its caller go
 	request script.Request   // without groups it only reports something, or probes
 	words   []any            // of the command
