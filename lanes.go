@@ -109,9 +109,9 @@ func (t *Transport) Resume(key string) error {
 // the lane's limits pause too. Requests in flight are not touched. A pause that ends later stays.
 // It is an hour at most.
 //
-// If keys beyond MaxLanes share the lane, the key's own requests pause, in this process alone. The
-// key "" is as for Resume. The error is for a d that is not positive, or as that of Resume. Pause
-// is safe for concurrent use.
+// If keys beyond MaxLanes share the lane, the key's own requests pause alone, and those of another
+// process only if the key was paused or refused there, too. The key "" is as for Resume. The error is
+// for a d that is not positive, or as that of Resume. Pause is safe for concurrent use.
 func (t *Transport) Pause(key string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("weir: pausing lane %q for %v: want a positive time", key, d)

@@ -241,7 +241,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	case s.obeys && !s.begun:
 	case s.begun || a.Refused || len(a.Quotas) > 0:
 		s.read(a, given, over)
-		if !s.begun && !s.met && len(s.unsent.Data) == 0 {
+		if !s.begun && !s.met { // what a sub-lane has of its lane comes before it, and counts
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)

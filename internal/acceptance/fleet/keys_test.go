@@ -180,7 +180,10 @@ func TestReplicasTakeTurnsInTwoLanes(t *testing.T) {
 // Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
 // while their callers waited for the other lane, and no call departed any more.
 func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
-	fleets, sum := 24, 0.0
+	fleets, sum := 16, 0.0
+	if testing.Short() {
+		fleets = 4
+	}
 	for seed := range fleets {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 12))
