@@ -180,7 +180,7 @@ func TestReplicasTakeTurnsInTwoLanes(t *testing.T) {
 // Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
 // while their callers waited for the other lane, and no call departed any more.
 func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
-	fleets, sum := 16, 0.0
+	fleets, sum := 10, 0.0
 	if testing.Short() {
 		fleets = 4
 	}
@@ -216,7 +216,7 @@ func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
 // replicas could each hold the permit that another one needed, out of step with its own in the other
 // lane, for ever.
 func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
-	fleets, sum := 40, 0.0
+	fleets, sum := 30, 0.0
 	if testing.Short() {
 		fleets = 8
 	}
