@@ -133,13 +133,13 @@ func TestShedOldestKeepsReturnedTurns(t *testing.T) {
 				c.come(t.Context(), shaping.Turn{Tenant: tenants[1]})
 			}
 			if err := <-went; err != nil {
-				t.Errorf("the caller who comes back gets %v", err)
+				t.Errorf("the returned turn: %v, want a departure", err)
 			}
 			go func() { went <- c.q.WaitTurn(t.Context(), &back) }() // it did depart
 			synctest.Wait()
 			c.come(t.Context(), shaping.Turn{Tenant: tenants[1]})
 			if err := <-went; !errors.Is(err, shaping.ErrQueueFull) {
-				t.Errorf("the caller who comes after its departure gets %v, want ErrQueueFull", err)
+				t.Errorf("the turn after its departure: %v, want ErrQueueFull", err)
 			}
 			c.end([]string{"0", "1", "2"}, []string{"3", "4"})
 		}

@@ -59,7 +59,7 @@ func (s *State) rest(now Mark) {
 	}
 }
 
-// refused applies a refusal. Of calls that departed before another was known, it is the same episode.
+// refused applies a refusal. If its call departed before another one was known, the episode is the same.
 func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++

@@ -52,7 +52,7 @@ func (p *Places) ban(now throttle.Instant) {
 	p.Banned, p.Proven = now.Add(seconds(p.Ban)), false
 }
 
-// grow lets one more call, or half a one, be in flight: f was served. It returns the mode.
+// grow lets one more call, or half a one, be in flight, because f was served. It returns the mode.
 func (p *Places) grow(f *Fact, m Mode) Mode {
 	if float64(f.Flying)*2 < p.Cap {
 		return m
@@ -152,7 +152,7 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// reported returns the vendor's report of calls in flight; nil: none, or others share the lane.
+// reported returns the vendor's report of calls in flight; nil: none, or processes share the lane.
 func (s *State) reported(f *Fact) *Quota {
 	for i := range f.Quotas {
 		if q := &f.Quotas[i]; q.inFlight() && q.sane() && !s.Setting.Shared {

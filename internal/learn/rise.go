@@ -48,7 +48,7 @@ func (l Level) spared(first int64, n float64) Level {
 	return l
 }
 
-// rise measures how fast the level rises while it is not full. A share leaves it at the brim.
+// rise measures how fast the level rises while it is not full. At the brim, only the lane's own pace shows.
 func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level, brim bool) {
 	d := here.At.Sub(t.From.At).Seconds()
 	if t.From.At == 0 || d <= 0 {

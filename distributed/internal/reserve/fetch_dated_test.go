@@ -52,7 +52,7 @@ func TestForecastIsNotOfAPermitForLater(t *testing.T) {
 	})
 }
 
-// A permit for a caller that another limiter holds is none for those who wait here.
+// A permit for a caller that another limiter holds does not serve the callers in line.
 func TestThoseInLineDoNotWaitForAPermitForLater(t *testing.T) {
 	dated(t, throttle.LeakyBucket(5, time.Second), func(t *testing.T, d *dating) {
 		later := held(150 * time.Millisecond)

@@ -19,10 +19,10 @@ type pace struct {
 }
 
 const (
-	paceSteady = 16                     // callers in a row who ask for the same, without a break, before more are expected; the gap is smoothed over as many
-	paceQuiet  = 8                      // gaps without a caller end it: if callers come at random, one gap in 3,000 is as long
-	paceStall  = 10 * time.Millisecond  // without a caller never ends it: processes and timers are late
-	paceSlow   = 100 * time.Millisecond // without a caller always ends it
+	paceSteady = 16                     // so many callers in a row must ask for the same before more are expected; the gap is smoothed over as many
+	paceQuiet  = 8                      // a silence of so many gaps ends a pace: if callers come at random, one gap in 3,000 is as long
+	paceStall  = 10 * time.Millisecond  // no shorter silence ends it: processes and timers are late
+	paceSlow   = 100 * time.Millisecond // each longer silence ends it
 )
 
 // saw applies a departure.
@@ -51,9 +51,9 @@ func (p *pace) steady(now throttle.Instant) bool {
 }
 
 const (
-	aheadShare    = 4  // of a burst, a fourth is the most that a run ahead of callers may take from other replicas
-	aheadLeast    = 4  // callers must be expected in the time of a run
-	aheadInstants = 32 // most instants of such a run: each costs the script a microsecond
+	aheadShare    = 4  // a run ahead of callers takes at most a fourth of a burst from other replicas
+	aheadLeast    = 4  // so many callers must be expected in the time of a run
+	aheadInstants = 32 // a run has at most so many instants: each costs the script a microsecond
 )
 
 // foresight returns for how long permits are asked for ahead of callers; zero: they are

@@ -140,13 +140,14 @@ func TestTrafficOfTwoLanesIsBackAfterAFlush(t *testing.T) {
 func TestCallsOfTwoLanesDepart(t *testing.T) {
 	for name, c := range map[string]struct {
 		replicas, callers int
-		limit             throttle.Limit
+		a, b              throttle.Limit
 		answers           time.Duration
 		turns             bool  // one call waits at a time; false: all do
 		want              int64 // in 15 s
 	}{
-		"one waits at a time": {3, 2, throttle.TokenBucket(5, time.Second, 5), 160 * time.Millisecond, true, 45}, // of 80
-		"all wait":            {4, 5, throttle.LeakyBucket(3, time.Second), 141 * time.Millisecond, false, 28},   // of 45
+		"one waits at a time": {3, 2, throttle.TokenBucket(5, time.Second, 5), throttle.TokenBucket(5, time.Second, 5), 160 * time.Millisecond, true, 45}, // of 80
+		"all wait":            {4, 5, throttle.LeakyBucket(3, time.Second), throttle.LeakyBucket(3, time.Second), 141 * time.Millisecond, false, 28},      // of 45
+		"one is a window":     {3, 3, throttle.TokenBucket(2, time.Second, 2), throttle.SlidingLog(2, time.Second), time.Millisecond, false, 18},          // of 30
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,8 +168,9 @@ func TestCallsOfTwoLanesDepart(t *testing.T) {
 				client := redis.NewClient(&redis.Options{Addr: addr})
 				store := distributed.New(client, "vendor")
 				transport := &weir.Transport{
-					Base: &http.Transport{MaxIdleConnsPerHost: c.callers}, Store: store, Limits: []throttle.Limit{c.limit},
-					Keys: func(*http.Request) []string { return []string{"a", "b"} },
+					Base: &http.Transport{MaxIdleConnsPerHost: c.callers}, Store: store,
+					LimitsFor: func(key string) []throttle.Limit { return map[string][]throttle.Limit{"a": {c.a}, "b": {c.b}}[key] },
+					Keys:      func(*http.Request) []string { return []string{"a", "b"} },
 				}
 				t.Cleanup(func() { _, _, _ = transport.Close(), store.Close(), client.Close() })
 				for range c.callers {
