@@ -123,14 +123,14 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 		return
 	}
 	t.Stands, t.Whole = true, left >= 0.9*max(t.Limit, t.size())-float64(f.Flying)
-	t.lasted(f)
+	t.lasted(f, left)
 	t.Jump, t.Slope, t.Risen, t.Stood, t.From, t.Mid = Mark{f.Ordinal, f.Departed}, 0, 0, here, here, here
 }
 
 // lasted notes the length of the ended window, and whether it ended as reported.
-func (t *Ceiling) lasted(f *Fact) {
+func (t *Ceiling) lasted(f *Fact, left float64) {
 	least, length := min(t.Prev.At, t.Stood.At).Sub(t.Jump.At).Seconds(), f.Departed.Sub(t.Jump.At).Seconds()
-	if length < shortest { // a log gives permits back in steps
+	if length < shortest || length < t.Period/2 && left < t.size()/2 { // a log gives permits back in steps
 		return
 	}
 	if t.Reset > 0 {

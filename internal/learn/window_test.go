@@ -28,3 +28,30 @@ func TestFirstWindowMayHaveBegunBefore(t *testing.T) {
 		}
 	}
 }
+
+// A log of 100 in 10 s gives back at 20 s what was spent at 10 s, and at 22 s the seven that were
+// spent at 12 s. That is no window of two seconds.
+func TestFewPermitsThatComeBackEarlyAreALogs(t *testing.T) {
+	s, ordinal := New(Setting{}), int64(0)
+	call := func(at, left float64) {
+		ordinal++
+		f := reports(ordinal, seconds(at), 100, left)
+		s = Observe(s, f, f.Landed)
+	}
+	spend := func(at float64, from, to int) {
+		for left := from; left >= to; left-- {
+			call(at+float64(from-left)/1000, float64(left))
+		}
+	}
+	spend(0, 99, 10)
+	call(5, 9)
+	spend(10, 89, 7)
+	spend(12, 6, 0)
+	spend(20, 82, 0)
+	for _, at := range [...]float64{21, 21.9} {
+		call(at, 0)
+	}
+	if call(22.003, 6); s.Ceilings[0].Period != 10 {
+		t.Errorf("a log of 10 s is taken for a window of %v s", s.Ceilings[0].Period)
+	}
+}
