@@ -46,6 +46,7 @@ func callWith(ctx context.Context, transport *weir.Transport, keys string) error
 // Calls with one to three keys are made while Redis is killed and restarted and limits change.
 // Afterwards no call is stuck waiting or in flight, and calls with all keys are sent.
 func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
+	t.Parallel()
 	var slower atomic.Bool
 	f := openCustomers(t, 2, planned, strings.Fields)
 	for _, transport := range f.replicas {

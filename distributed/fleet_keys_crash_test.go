@@ -113,6 +113,7 @@ func (l *ledger) judgeShares(t *testing.T, what string) {
 // starts, and Redis is killed and restarted. The vendor never sees more than each key may send,
 // customers share the account, and traffic resumes within seconds.
 func TestProcessesKeepTheBoundOfEachKey(t *testing.T) {
+	t.Parallel()
 	const phase, processes = 2 * time.Second, 3
 	server, vendor := redistest.Start(t), &testserver.Vendor{}
 	front := testserver.Run(t, testserver.Listen, vendor)

@@ -119,6 +119,7 @@ func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls,
 
 // Each key keeps its bound at the vendor, and customers share the account.
 func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
+	t.Parallel()
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
 	const d = 3 * time.Second
 	calls, toRedis := f.call(t, 2, d)
@@ -195,6 +196,7 @@ func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 
 // Calls of two keys continue while Redis is lost, and after it returns.
 func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
+	t.Parallel()
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
 	const d = 2 * time.Second
 	for _, phase := range []struct {

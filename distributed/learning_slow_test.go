@@ -56,7 +56,7 @@ func TestSmallBucketOfManyProcessesIsUsed(t *testing.T) {
 	if tooSlowHere(t) {
 		return
 	}
-	for range 4 {
+	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			f := newCompany(t, testserver.RateLimit, testserver.RetryAfterSeconds)
 			f.vendor.SetLimits(testserver.TokenBucket(50, time.Second, 5))
