@@ -12,10 +12,9 @@ import (
 //
 //	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000
 //
-// If the lane waits for resets, an exact reset ends a window from the first reading on. A reset is
-// not exact in three cases. It was never further away than rounding can blur (gateways report "0
-// remaining, reset in 1 s" on every answer). It names another instant each time. Two windows in a
-// row reported only zero.
+// If the lane waits for resets, an exact reset ends a window from the first reading on. A reset is not exact in
+// three cases. It was never further away than rounding can blur (gateways report "0 remaining, reset in 1 s" on
+// every answer). It names another instant each time. Two windows in a row reported only zero.
 
 // A Term is the reported window of a quota whose reset is waited for.
 type Term struct {
@@ -67,9 +66,8 @@ func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 	return true
 }
 
-// await applies a reading of a quota whose reset is waited for. Whichever answered call arrived
-// last, at least Least permits are left after it: so the ceiling is that many above the answered
-// calls.
+// await applies a reading of a quota whose reset is waited for. Whichever answered call arrived last, at least
+// Least permits are left after it: so the ceiling is that many above the answered calls.
 func (t *Ceiling) await(f *Fact, q *Quota) {
 	if q.HasReset && q.Reset > 0 && !q.Filled && !q.Advisory && t.Term.observe(f.Landed, q) {
 		t.C = max(t.C, t.Term.Least+float64(f.Answered))
@@ -81,8 +79,7 @@ func (t *Ceiling) exact() bool {
 	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 2 || t.Limit == 1)
 }
 
-// Read applies the quotas that an answer reports, and nothing else. A refused call spent none of
-// its cost.
+// Read applies the quotas that an answer reports, and nothing else. A refused call spent none of its cost.
 func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 	s.meet(f, now)
 	if f.Refused && cost > 1 {
@@ -115,9 +112,8 @@ func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Du
 	return false, 0
 }
 
-// Room returns how many numbers may depart now beyond the last, given those in flight, before
-// quotas with awaited resets are spent. A call with a higher cost is held until an instant, or
-// until an answer comes.
+// Room returns how many numbers may depart now beyond the last, given those in flight, before quotas with
+// awaited resets are spent. A call with a higher cost is held until an instant, or until an answer comes.
 func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float64, until throttle.Instant) {
 	n = math.Inf(1)
 	for i := range s.Ceilings {

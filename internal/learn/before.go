@@ -20,8 +20,7 @@ const (
 	mostOthers  = 2.5  // seconds of a silence after which a spent window is as likely as others
 )
 
-// refused notes the rate before f began an episode. In a spent window there is no rate to return
-// to.
+// refused notes the rate before f began an episode. In a spent window there is no rate to return to.
 func (b *Before) refused(f *Fact, rate float64, windows bool) {
 	switch {
 	case b.Rising:

@@ -2,11 +2,10 @@ package learn
 
 import "math"
 
-// An owner who configures a limit usually knows the vendor's, more or less. So nothing slows a
-// configured lane before its first refusal, whatever quotas are reported: a gateway that reports "0
-// remaining" on every answer must not slow a correct lane. At the first refusal the vendor's limit
-// is assumed a little below the configured one, and measured from there. A learned limit never
-// exceeds the configured one.
+// An owner who configures a limit usually knows the vendor's, more or less. So nothing slows a configured lane
+// before its first refusal, whatever quotas are reported: a gateway that reports "0 remaining" on every answer
+// must not slow a correct lane. At the first refusal the vendor's limit is assumed a little below the
+// configured one, and measured from there. A learned limit never exceeds the configured one.
 
 const (
 	near  = 0.85 // of a configured rate: limits are set too high by a burst, or by a quarter, more often than by half

@@ -76,8 +76,7 @@ func (s *State) sample(f *Fact) *sample {
 	return m
 }
 
-// begin begins an episode with the refusal of f. The rate given is the one in force when f
-// left.
+// begin begins an episode with the refusal of f. The rate given is the one in force when f left.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	served := 0.0
 	if n, d := s.count(f), f.Departed.Sub(s.End.At).Seconds(); n >= paceCalls && d > 1 { // fewer show no rate

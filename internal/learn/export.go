@@ -2,9 +2,8 @@ package learn
 
 import "fmt"
 
-// A Memory is the lasting part of a State: the knowledge of the vendor, without current events. It
-// contains no instant and no ordinal, so another process may use it at any time. It marshals to
-// JSON.
+// A Memory is the lasting part of a State: the knowledge of the vendor, without current events. It contains no
+// instant and no ordinal, so another process may use it at any time. It marshals to JSON.
 type Memory struct {
 	Version  int     `json:"version"`
 	Rate     float64 `json:"rate,omitempty"`      // permits per second; zero: unknown
@@ -16,9 +15,8 @@ type Memory struct {
 const (
 	memoryVersion = 1                // of the memories that Export makes
 	longest       = 31 * 24 * 3600.0 // seconds of the longest window
-	// remembered is the least width of an imported rate. With 0.03, a rate of a tenth of the
-	// vendor's 50/s is corrected within 30 s. A right one costs four or five refusals in 500 calls.
-	// With 0.05 it costs nine.
+	// remembered is the least width of an imported rate. With 0.03, a rate of a tenth of the vendor's 50/s is
+	// corrected within 30 s. A right one costs four or five refusals in 500 calls. With 0.05 it costs nine.
 	remembered = 0.03
 )
 

@@ -92,6 +92,5 @@ func (s *State) sure() bool {
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)
 }
 
-// Narrow reports whether the estimate is narrow: it will hardly move before the vendor's
-// limit does.
+// Narrow reports whether the estimate is narrow: it will hardly move before the vendor's limit does.
 func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Reported || s.U <= narrowWidth }

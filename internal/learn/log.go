@@ -6,9 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A log counts the calls of the last period: a sliding window. It gives each permit back a period
-// after it was spent, so its level is constant, and then repeats the lane's departures of a period
-// before:
+// A log counts the calls of the last period: a sliding window. It gives each permit back a period after it was
+// spent, so its level is constant, and then repeats the lane's departures of a period before:
 //
 //	period 60 s     0 s   1 s   20 s               60 s  61 s  80 s
 //	calls leave     40    30    30    none left

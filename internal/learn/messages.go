@@ -8,10 +8,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Message is what one of the processes that share a lane sends to all of them, through their
-// store. All observe the messages in the store's order, so their states are equal. It is sent as
-// JSON: a version of Weir ignores unknown fields. With the zero Message the state only follows the
-// store's clock.
+// A Message is what one of the processes that share a lane sends to all of them, through their store. All
+// observe the messages in the store's order, so their states are equal. It is sent as JSON: a version of Weir
+// ignores unknown fields. With the zero Message the state only follows the store's clock.
 type Message struct {
 	Fact    *Fact                        `json:"fact,omitzero"` // without an Ordinal: its call departed before the processes began to learn together
 	Meeting *Meeting                     `json:"meeting,omitzero"`

@@ -41,10 +41,9 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	}
 }
 
-// rest restarts the counts if there were no calls for long until now, though they could have
-// departed: earlier counts, and the time since, show no rate. In an episode that takes a minute,
-// and the callers cause the silence. A caller that rests for seconds after each refusal is
-// measured: it has no other measure.
+// rest restarts the counts if there were no calls for long until now, though they could have departed: earlier
+// counts, and the time since, show no rate. In an episode that takes a minute, and the callers cause the
+// silence. A caller that rests for seconds after each refusal is measured: it has no other measure.
 func (s *State) rest(now Mark) {
 	since := now.At.Sub(max(s.Last.At, s.Until, s.Next))
 	if !idle(since, cmp.Or(s.R, s.RefR, unknownRate)) || s.Episode && since < time.Minute {

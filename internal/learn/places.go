@@ -2,9 +2,8 @@ package learn
 
 import "github.com/weirgo/weir/throttle"
 
-// Places bounds the calls in flight. In Start it grows as TCP's window does, in Trial it tests
-// whether the vendor counts calls in flight, in Flight the vendor does. The zero value bounds
-// nothing yet.
+// Places bounds the calls in flight. In Start it grows as TCP's window does, in Trial it tests whether the
+// vendor counts calls in flight, in Flight the vendor does. The zero value bounds nothing yet.
 type Places struct {
 	Cap    float64          // most calls in flight
 	Ceil   float64          // bound of Cap's growth, in Trial and Flight

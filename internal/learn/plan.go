@@ -6,9 +6,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// LeastTune is the least change of the rate, as a share of it, for which a
-// limiter is tuned. It is a quarter of the least width, so that a search takes
-// no fewer than four steps.
+// LeastTune is the least change of the rate, as a share of it, for which a limiter is tuned. It is a quarter of
+// the least width, so that a search takes no fewer than four steps.
 const LeastTune = leastWidth / 4
 
 // A Plan is a state's demand on the queue and the limiter until the next fact.
@@ -75,12 +74,10 @@ func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	return ok
 }
 
-// slowest is the least rate of a plan: however wrong an estimate is, the vendor is probed once a
-// day.
+// slowest is the least rate of a plan: however wrong an estimate is, the vendor is probed once a day.
 const slowest = 1.0 / (24 * 3600)
 
-// Changed reports whether p's limits differ enough from those of the plan in
-// force to tune the limiter.
+// Changed reports whether p's limits differ enough from those of the plan in force to tune the limiter.
 func (p Plan) Changed(old Plan) bool {
 	return (p.Rate > 0) != (old.Rate > 0) || math.Abs(p.Rate-old.Rate) > old.Rate*LeastTune
 }

@@ -116,9 +116,8 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 	t.Blur = t.Slope
 }
 
-// apart returns the fewest seconds between two departures whose readings measure the rise of a
-// level: their distance changes on the way. Departures of processes that share a lane also differ
-// from the store's order.
+// apart returns the fewest seconds between two departures whose readings measure the rise of a level: their
+// distance changes on the way. Departures of processes that share a lane also differ from the store's order.
 func (s *State) apart() float64 {
 	if s.Setting.Shared {
 		return s.RTT / 2

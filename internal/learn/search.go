@@ -2,10 +2,9 @@ package learn
 
 import "math"
 
-// Search finds the rate that refusals bound: a rate in force that rises from below the
-// estimate to above it while calls are served, slowly in between, as CUBIC leaves its plateau.
-// A refusal ends the search and brings a new estimate (measure.go). The zero value knows no
-// rate.
+// Search finds the rate that refusals bound: a rate in force that rises from below the estimate to above it
+// while calls are served, slowly in between, as CUBIC leaves its plateau. A refusal ends the search and brings
+// a new estimate (measure.go). The zero value knows no rate.
 type Search struct {
 	R    float64 // permits per second in force
 	W    float64 // estimate of the vendor's rate; zero: there is none

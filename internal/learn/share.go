@@ -105,10 +105,9 @@ func (t *Ceiling) part(s *State) float64 {
 	return 0
 }
 
-// found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must
-// agree: after a first burst of 40 from a bucket of 100/s the first one may be 500/s. Half of that
-// is refused too seldom to be corrected. The search does not go beyond: a share is never refused,
-// and idleness is no room.
+// found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must agree: after a
+// first burst of 40 from a bucket of 100/s the first one may be 500/s. Half of that is refused too seldom to be
+// corrected. The search does not go beyond: a share is never refused, and idleness is no room.
 func (s *State) found(before float64) {
 	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= agreed && math.Abs(s.W-before) <= agreed*s.W {
 		s.Whole, s.Missed = s.W*(1-s.U), 0

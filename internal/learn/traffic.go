@@ -59,8 +59,7 @@ func idle(since time.Duration, rate float64) bool {
 	return rate > 0 && since.Seconds() > max(1, idleCalls/rate)
 }
 
-// lately returns how many calls departed before f since the last but one mark, and in how many
-// seconds.
+// lately returns how many calls departed before f since the last but one mark, and in how many seconds.
 func (t *Traffic) lately(f *Fact) (n, d float64) {
 	last := Mark{f.Ordinal, f.Departed}
 	if last.Ordinal < t.Pace[1].Ordinal {
@@ -77,8 +76,7 @@ func (t *Traffic) pace(f *Fact) float64 {
 	return 0
 }
 
-// leaving returns the departures per second before f. Many in flight at once show a burst (Little's
-// law).
+// leaving returns the departures per second before f. Many in flight at once show a burst (Little's law).
 func (t *Traffic) leaving(f *Fact) float64 {
 	burst := float64(f.Flying) / max(t.RTT, 1e-6)
 	if n, d := t.lately(f); n >= 1 && d > 0 {

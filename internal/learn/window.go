@@ -7,9 +7,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// In a window the level is constant, and jumps at its end. A reported reset is that end once a
-// window was seen to end there. If none is reported, or another one each time, the length is
-// learned from jump to jump.
+// In a window the level is constant, and jumps at its end. A reported reset is that end once a window was seen
+// to end there. If none is reported, or another one each time, the length is learned from jump to jump.
 
 const (
 	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date
@@ -89,9 +88,8 @@ func (t *Ceiling) end() throttle.Instant {
 	return 0
 }
 
-// stand notes that the level is constant until the reset, if a bucket that is full then would have
-// shown a rise. Processes that share a lane learn of a level too late to decide that for a near
-// end.
+// stand notes that the level is constant until the reset, if a bucket that is full then would have shown a
+// rise. Processes that share a lane learn of a level too late to decide that for a near end.
 func (t *Ceiling) stand(s *State, left float64, here Level) {
 	if t.end() <= here.At || s.Setting.Shared && t.Full <= coarse {
 		return

@@ -2,8 +2,7 @@ package learn
 
 import "slices"
 
-// A Mechanism is a part of the learner that can be switched off to measure its worth. Several are a
-// bit set.
+// A Mechanism is a part of the learner that can be switched off to measure its worth. Several are a bit set.
 type Mechanism uint64
 
 // The mechanisms.
