@@ -84,7 +84,7 @@ func (s *State) read(f *Fact) {
 			t := s.ceilingOf(q.Key())
 			t.Call = max(1, s.Cost)
 			if (!f.guessed || t.Last.Ordinal == 0) && t.observe(s, f, q) { // a level is counted from the departure
-				t.counted(f, q.Remaining)
+				t.counted(s, f, q.Remaining)
 			}
 			if s.Setting.Waits {
 				t.await(f, q)
@@ -110,8 +110,7 @@ func (s *State) Unread(ordinal int64) {
 	}
 }
 
-// Lapsed notes that departures from an ordinal on, so many, were counted but never
-// took place.
+// Lapsed notes that departures from an ordinal on, so many, were counted but never took place.
 func (s *State) Lapsed(first, count int64) {
 	if last := first + count - 1; last > s.End.Ordinal {
 		s.Refused += int(min(count, last-s.End.Ordinal))
@@ -185,7 +184,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 }
 
 // counted raises C by the calls with a reading: one of them arrived last.
-func (t *Ceiling) counted(f *Fact, left float64) {
+func (t *Ceiling) counted(s *State, f *Fact, left float64) {
 	if !f.Refused {
 		t.Counted++
 	}
@@ -194,6 +193,10 @@ func (t *Ceiling) counted(f *Fact, left float64) {
 	t.V = max(t.V, t.C)
 	if f.Answered > 0 && f.Answered >= f.Granted { // later calls arrive after all of these
 		t.Counted, t.Lowest = f.Granted, t.Top
+		if !f.Refused && t.V-float64(f.Granted) < 1 && t.Match >= 0 && t.Reset == 0 && t.Window == 0 {
+			t.Tells = f.Granted + 1 // served, if only calls in flight count
+			t.C = float64(t.Tells) + t.readers(s)
+		}
 	}
 }
 
@@ -298,9 +301,8 @@ func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 	return min(v, max(t.Limit, t.size()))
 }
 
-// binds reports whether the ceiling is believed. A vendor that always reports zero says
-// nothing. A lane that takes a share also believes readings that contradict each other: others
-// spend as well.
+// binds reports whether the ceiling is believed. A vendor that always reports zero says nothing. A lane that
+// takes a share also believes readings that contradict each other: others spend as well.
 func (t *Ceiling) binds(s *State) bool {
 	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && (s.Doubt < mostDoubt || s.Setting.part() < 1) &&
 		s.Last.Ordinal-t.Last.Ordinal <= forgotten

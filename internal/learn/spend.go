@@ -53,9 +53,8 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	t.Gap = max(t.Gap, s.RTT, leastGap)
 }
 
-// look returns when a single call reads the level next. The gap grows so that the permits left last
-// until a window ends. A level of 43 since 12:00:00 is read at 12:00:30, at 12:01:00 and at
-// 12:02:00.
+// look returns when a single call reads the level next. The gap grows so that the permits left last until a
+// window ends. A level of 43 since 12:00:00 is read at 12:00:30, at 12:01:00 and at 12:02:00.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
 	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
@@ -114,8 +113,7 @@ func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Dur
 	return next
 }
 
-// length returns a window's length as reported: a reset at a constant distance is a whole window
-// ahead.
+// length returns a window's length as reported: a reset at a constant distance is a whole window ahead.
 func (t *Ceiling) length() time.Duration {
 	if t.Window == 0 && t.Moves >= mostMoves {
 		return seconds(t.Full)
@@ -126,7 +124,7 @@ func (t *Ceiling) length() time.Duration {
 // plan adds the ceiling's bounds to p.
 func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	if t.flying() {
-		if p.Most == 0 || float64(p.Most) > t.Limit {
+		if t.Limit > 0 && (p.Most == 0 || float64(p.Most) > t.Limit) {
 			p.Most = int(t.Limit)
 		}
 		return
@@ -186,15 +184,13 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	return 0, t.look(s, left), false
 }
 
-// flights returns how many calls departed after the newest answered one. In a window at most half
-// of what is left do so: if the vendor's nodes disagree, the next answers show it in time. Rows
-// "two nodes, first 300/5s".
+// flights returns how many calls departed after the newest answered one. In a window at most half of what is
+// left do so: if the vendor's nodes disagree, the next answers show it in time. Rows "two nodes, first 300/5s".
 func (t *Ceiling) flights(s *State, granted int64) float64 {
 	return float64(granted - s.ahead(t) - t.Answered)
 }
 
-// paced is pace for a rising level: at its slope, plus the rate that brings the level to its
-// reserve.
+// paced is pace for a rising level: at its slope, plus the rate that brings the level to its reserve.
 func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted int64) (rate float64, hold throttle.Instant) {
 	keep := t.reserve(s.RTT)
 	if t.size() < t.Slope*s.RTT { // fewer than are in flight at that rate (Little's law): the level proves nothing
@@ -227,8 +223,7 @@ func (t *Ceiling) reserve(rtt float64) float64 {
 	return min(keep, size/3)
 }
 
-// ahead returns how many numbers beyond one the next call takes, if the quota can have as many
-// left.
+// ahead returns how many numbers beyond one the next call takes, if the quota can have as many left.
 func (s *State) ahead(t *Ceiling) int64 {
 	if s.Ahead == 0 {
 		return 0

@@ -96,12 +96,21 @@ func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 }
 
 // A vendor bounds calls in flight and answers after seconds, but refuses at once. Probes leave while the
-// ones before are still being answered. A refusal does not hide that those are served.
+// ones before are still being answered. A refusal does not hide that those are served. If answers say
+// how many places are free, none left is not a quota that is spent.
 func TestFewSlowPlacesAreUsed(t *testing.T) {
-	for _, slow := range []time.Duration{3 * time.Second, 12 * time.Second} {
-		for _, places := range []int{2, 4} {
+	for _, style := range []testserver.Style{nil, testserver.Heroku, testserver.Fields{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining"}.Write} {
+		for _, of := range [...]struct {
+			places int
+			slow   time.Duration
+		}{{2, 3 * time.Second}, {4, 12 * time.Second}, {5, 6 * time.Second}} {
+			places, slow := of.places, of.slow
 			synctest.Test(t, func(t *testing.T) {
-				r := harness.PipeRig(t, &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Service: slow, Spread: time.Second}, new(weir.Transport))
+				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Service: slow, Spread: time.Second}
+				if style != nil {
+					vendor.Styles = []testserver.Style{style}
+				}
+				r := harness.PipeRig(t, vendor, new(weir.Transport))
 				ctx, cancel := context.WithCancel(r.Context()) // a deadline would reject calls
 				var workers sync.WaitGroup
 				for range 16 {
@@ -126,7 +135,7 @@ func TestFewSlowPlacesAreUsed(t *testing.T) {
 				}
 				could := float64(places) * 300 / (slow + 500*time.Millisecond).Seconds()
 				if float64(served) < 0.5*could || refused > served {
-					t.Errorf("%d places for %v: in 5 min %d calls were served of %.0f, and %d refused", places, slow, served, could, refused)
+					t.Errorf("%d places for %v, reported %v: in 5 min %d calls were served of %.0f, and %d refused", places, slow, style != nil, served, could, refused)
 				}
 			})
 		}
