@@ -74,7 +74,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		s.thin(f, now)
 		return
 	}
-	if !s.Episode && s.blames(f, now) {
+	if !s.Episode && (s.blames(f, now) || s.outage(f, now)) {
 		return
 	}
 	switch {
@@ -88,6 +88,18 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	default:
 		s.flightRefused(f, now)
 	}
+}
+
+// outage reports whether a told wait teaches no rate: reported quotas set the pace, and calls were served at it
+// for longer than the wait. If a hidden limit refused f, half of it is used at least. A wait for one permit is
+// told in whole seconds.
+func (s *State) outage(f *Fact, now throttle.Instant) bool {
+	wait, served := f.Until.Sub(f.Landed), f.Departed.Sub(s.End.At)
+	if wait <= rounding || wait > served || !s.Plan(now, f.Granted).Bounded {
+		return false
+	}
+	s.restart(Mark{f.Ordinal, f.Departed})
+	return true
 }
 
 // served applies a served call.

@@ -147,3 +147,25 @@ func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
 		})
 	}
 }
+
+// A refusal that tells a wait, though much of the reported quota is left, is an outage: the pace afterwards is
+// the one before, and not that of the time with the wait.
+func TestToldWaitDoesNotSlowReportedBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.TokenBucket(20, time.Second, 20)}, Service: 20 * time.Millisecond,
+			Styles: []testserver.Style{testserver.Heroku}, Faults: []testserver.Fault{harness.Refuse(600, 600, "15")},
+		}
+		r := harness.PipeRig(t, vendor, new(weir.Transport))
+		r.Callers(t.Context(), 2000).Wait()
+		served := 0
+		for _, a := range r.Vendor.Arrivals() {
+			if a.Granted && a.At >= 50*time.Second && a.At < 80*time.Second {
+				served++
+			}
+		}
+		if served < 580 {
+			t.Errorf("after a told wait of 15 s, %d calls were served in 30 s, want 580 at least", served)
+		}
+	})
+}
