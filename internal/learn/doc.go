@@ -1,8 +1,7 @@
-// Package learn finds a vendor's limit from its answers, and plans how fast a lane may send. It is
-// pure: Observe makes a new State from a State and one answer, and State.Plan returns what to do
-// now. It has no clock, no lock and no I/O, and a State is a bounded value without pointers.
-// Package sim beside it drives it through the gate that ships, and TRIED.md there lists what was
-// dropped.
+// Package learn finds a vendor's limit from its answers, and plans how fast a lane may send. It is pure:
+// Observe makes a new State from a State and one answer, and State.Plan returns what to do now. It has no
+// clock, no lock and no I/O, and a State is a bounded value without pointers. Package sim beside it drives it
+// through the gate that ships, and TRIED.md there lists what was dropped.
 //
 // # Machines
 //
@@ -22,20 +21,18 @@
 //     rest of quotas. No call departs above it, from the first reading on. The rate of a bucket
 //     is its slope.
 //
-// Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace
-// of departures. Refusals is the episode from a refusal to the first served call that departed
-// after it was known, and the counts since the previous one. [State] passes them on: observe.go for
-// each answer, episode.go when an episode begins or ends, plan.go for the plan. Counts are
-// differences of ordinals, less the refused ones, so the order in which answers land does not
-// matter. A time without calls shows no rate.
+// Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace of
+// departures. Refusals is the episode from a refusal to the first served call that departed after it was known,
+// and the counts since the previous one. [State] passes them on: observe.go for each answer, episode.go when an
+// episode begins or ends, plan.go for the plan. Counts are differences of ordinals, less the refused ones, so
+// the order in which answers land does not matter. A time without calls shows no rate.
 //
 // # How it is used
 //
-// A lane holds one State under one lock. For each answer it makes a Fact; if [State.Quiet] returns
-// true, the fact is left out. After each fact, and after each departure if [Plan.Reported] is set,
-// it asks for the Plan: Rate is paced, and no call departs before Hold. Most bounds the calls in
-// flight that departed after Since, one at a time if Probe is set. Configured limits stay as they
-// are. A Plan only delays. In a fleet each process observes the same facts in the store's order,
-// and ordinals are the store's. [Setting.Without] switches mechanisms off: a test in sim proves
-// that each of them is needed.
+// A lane holds one State under one lock. For each answer it makes a Fact; if [State.Quiet] returns true, the
+// fact is left out. After each fact, and after each departure if [Plan.Reported] is set, it asks for the Plan:
+// Rate is paced, and no call departs before Hold. Most bounds the calls in flight that departed after Since,
+// one at a time if Probe is set. Configured limits stay as they are. A Plan only delays. In a fleet each
+// process observes the same facts in the store's order, and ordinals are the store's. [Setting.Without]
+// switches mechanisms off: a test in sim proves that each of them is needed.
 package learn

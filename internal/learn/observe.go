@@ -91,8 +91,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 }
 
 // outage reports whether a told wait teaches no rate: reported quotas set the pace, and calls were served at it
-// for longer than the wait. If a hidden limit refused f, half of it is used at least. A wait for one permit is
-// told in whole seconds.
+// for longer than the wait. If a hidden limit refused f, half of it is used at least.
 func (s *State) outage(f *Fact, now throttle.Instant) bool {
 	wait, served := f.Until.Sub(f.Landed), f.Departed.Sub(s.End.At)
 	if wait <= rounding || wait > served || !s.Plan(now, f.Granted).Bounded {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -105,4 +106,24 @@ func sharing(left float64) State {
 		s.Observe(&f, f.Landed)
 	}
 	return s
+}
+
+// A new process finds its share of a log spent, and no reset is reported. A look is not refused, since others
+// have the rest: so the end of a minute is looked at, too, and not only that of five. Looks are few.
+func TestSpentShareIsLookedAtInTime(t *testing.T) {
+	s := New(Setting{Share: 0.5})
+	now, looks, silence := throttle.Instant(98*time.Second), int64(0), time.Duration(0)
+	for left := 1.0; now < throttle.Instant(5*time.Minute); left = 0 {
+		looks++
+		f := Fact{
+			Departed: now, Landed: now.Add(50 * time.Millisecond), Ordinal: looks, Granted: looks, Answered: looks, Flying: 1, Waited: true,
+			Quotas: []Quota{{Limit: 107, HasLimit: true, Remaining: left, HasRemaining: true}},
+		}
+		s.Observe(&f, f.Landed)
+		now = max(f.Landed, s.Plan(f.Landed, looks).Hold)
+		silence = max(silence, now.Sub(f.Departed))
+	}
+	if silence > 90*time.Second || looks > 20 {
+		t.Errorf("%d looks, the longest silence %v, want at most 20, 90s", looks, silence)
+	}
 }

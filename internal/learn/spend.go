@@ -67,6 +67,9 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 		}
 		return end
 	}
+	if s.Setting.part() < 1 { // the vendor has the rest left, so a look is not refused
+		left = max(left, 1)
+	}
 	return t.guess(left, soon, next, late)
 }
 

@@ -56,10 +56,10 @@ func (t *Ceiling) match(f *Fact, left float64) {
 	}
 	off, blur := left+flying-limit, 1+limit/16+flying/4
 	switch landed := float64(f.Ordinal-max(0, t.Jump.Ordinal-1)) - flying; {
-	case tells && f.Refused:
-		t.Match = -mostDoubt
-	case tells && math.Abs(off) <= 1:
+	case tells && !f.Refused && min(math.Abs(off), math.Abs(left+landing-limit)) <= 1:
 		t.Match, t.Fewest = max(t.Match, 0)+matches, 1
+	case tells: // refused, or not all the others are free
+		t.Match = -1
 	case left > 0.75*limit, landed < max(limit/4, 2*blur):
 	case f.Refused && max(flying, landing) <= cmp.Or(t.Limit, limit/2): // so it counts something else
 		t.Match = -mostDoubt
