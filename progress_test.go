@@ -446,6 +446,33 @@ func TestPlacesInFlightThatOthersLeaveAreUsedAgain(t *testing.T) {
 	}
 }
 
+// Slow answers say how many places in flight are free. None left is not a quota that is spent: the lane
+// goes on, over real sockets, in real time.
+func TestSlowPlacesThatAreReportedAreUsed(t *testing.T) {
+	t.Parallel()
+	const places, slow, whole, last = 5, 2 * time.Second, 21 * time.Second, 10 * time.Second
+	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Styles: []testserver.Style{testserver.Heroku}, Service: slow}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	defer transport.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				harness.Sent(ctx, transport, server.URL)
+			}
+		})
+	}
+	time.Sleep(whole)
+	cancel()
+	workers.Wait()
+	served := len(vendor.Arrivals().Granted().Filter(func(a testserver.Arrival) bool { return a.At > whole-last }))
+	if ideal := places * int(last/slow); served < ideal/2 {
+		t.Errorf("%d calls in the last %v, want half of the ideal %d at least", served, last, ideal)
+	}
+}
+
 // Windows that run out hold a lane that waits for resets, and it serves on in the next
 // one, without one refusal: over real sockets, in real time. It begins when the first
 // reset is far enough away to be exact.
