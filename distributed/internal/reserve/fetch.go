@@ -19,6 +19,7 @@ const atHand = 256
 type demand struct {
 	waiting bool             // at least one caller does
 	others  bool             // more than one does
+	joint   bool             // one has waited for another limiter
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
 	first   throttle.Instant // of the permit for which those callers had no time; zero: they had
@@ -201,6 +202,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 // It is asked for once no replica can hold a later one. A window has permits for any instant in it.
 func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 	s, f := &l.survey, &l.flight
+	l.demand.joint = true
 	if s.some || l.windows || l.encoded.Reserves || slices.Max(c) != 1 { // permits of several would come back for nobody
 		return true
 	}

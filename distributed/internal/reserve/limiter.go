@@ -239,6 +239,9 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	for k, next := range l.known.next {
+		if next > now && c[k] > 1 && !l.encoded.Limits[k].Windows() { // it is that of one permit
+			next = next.Add(time.Duration(float64(c[k]-1) / l.rates[k] * float64(time.Second)))
+		}
 		if now.Sub(l.known.at) < askAgain && c[k] > 0 && next > f.At {
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
@@ -393,6 +396,5 @@ func (l *Limiter) Close() error {
 	return nil
 }
 
-// settleAccounts begins a call for what a closed limiter still has to send, and reports
-// whether there is one.
+// settleAccounts begins a call for what is still to be sent, and reports whether there is one.
 func (l *Limiter) settleAccounts() bool { return l.owes() && !l.Lost && l.start(nil) }

@@ -125,7 +125,8 @@ func (l *Limiter) owes() bool { return len(l.reports) > 0 || l.outage.owes() || 
 // permits that are no older than the tolerance, a window those that count in it. For a slow
 // bucket an older permit is reported as stale, and its state moves back as far as the charges
 // since allow. So a day's permit that was void because this process stood still for a moment
-// is not lost for hours. A state that began anew has not counted older permits.
+// is not lost for hours. So is each whose callers need other limiters, too: they need another
+// instant. A state that began anew has not counted older permits.
 func (l *Limiter) credit(p permit) {
 	old := p.at < l.clock.Now().Add(-l.tolerance)
 	if old && !l.windows && !l.slow || p.of != l.known.seen.Generation {
@@ -136,7 +137,7 @@ func (l *Limiter) credit(p permit) {
 		costs[i] *= int64(p.count)
 	}
 	kind := script.ReportRefund
-	if old && l.slow {
+	if old && l.slow || l.demand.joint {
 		kind = script.ReportStale
 	}
 	l.report(pending{Report: script.Report{Kind: kind, At: p.there, Epoch: l.known.seen.Epoch, Costs: costs}})
@@ -148,7 +149,5 @@ func (l *Limiter) surrender() {
 	for _, p := range slices.Backward(l.hand.all()) {
 		l.discard([]permit{p})
 	}
-	if len(l.reports) > 0 && !l.Lost && !l.Closed {
-		l.start(nil)
-	}
+	l.settleAccounts()
 }

@@ -57,7 +57,7 @@ const (
 	ReportPause  ReportKind = "p" // refused for a time
 	ReportResume ReportKind = "o" // an operator ends the pause that runs
 	ReportRefund ReportKind = "r" // permits that never left
-	ReportStale  ReportKind = "s" // the same, older: buckets take it back as far as later charges allow
+	ReportStale  ReportKind = "s" // the same, older, or of no use to others at their instant: buckets take it back as far as later charges allow
 	ReportSettle ReportKind = "x" // a cost that was estimated
 	ReportLocal  ReportKind = "l" // departures while the store was lost
 	ReportTune   ReportKind = "t" // other limits

@@ -267,6 +267,24 @@ func TestPermitForALaterInstantLeavesThoseBeforeIt(t *testing.T) {
 	}
 }
 
+// A permit for a later instant that comes back can be had for another one, as long as the bucket saves it.
+func TestPermitForALaterInstantComesBackForAnother(t *testing.T) {
+	b := newBench(t)
+	for _, back := range []int64{100_000, 803_000} {
+		c := b.caller(b.lane(), throttle.TokenBucket(2, time.Second, 3))
+		c.run(dawn, 3)
+		c.horizon = 0
+		later := func(now, at int64, reports ...Report) []Granted {
+			return c.ask(dawn+now, []Group{{Count: 1, Age: time.Duration(now-at) * time.Microsecond, Costs: []int64{1}}}, reports...).Permits
+		}
+		first, report := later(0, 800_000), c.refund(dawn+800_000, 1)
+		report.Kind = ReportStale
+		if got := later(back, 900_000, report); first[0].At != dawn+800_000 || got[0].At != dawn+900_000 {
+			t.Errorf("after %d µs: %v, then %v", back, first, got)
+		}
+	}
+}
+
 // Trap: of promises that are revoked, one that had come back must not be granted besides the state
 // before them all.
 func TestRevokedPromisesAreGrantedOnce(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "658a9199e73fce45e3f38fd0e7e77e52b62e4cbfaf38ee108a8ed3988558ac31"
+const scriptSum = "9a61c011d2ecc9f2c7ecaf48408da3cc0843584040d3d572e64fe05804be5e98"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

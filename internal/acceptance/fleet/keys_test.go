@@ -203,6 +203,21 @@ func depart(t *testing.T, stream uint64, fleets, short int, least, mean float64,
 	t.Logf("%.3f of the rate in the mean", sum)
 }
 
+// A permit that comes back makes room for one at another instant. It was counted until nobody could have
+// it any more, and no call departed.
+func TestPermitsThatComeBackAreNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := twoLanes{
+			replicas: 3, callers: 5, a: throttle.TokenBucket(2, time.Second, 3),
+			b:    throttle.Limit{Permits: 4, Per: time.Second, Burst: 3, Unit: "tokens"},
+			trip: 661 * time.Microsecond, answers: 31 * time.Millisecond,
+		}
+		if n := float64(f.run(t)) / 60; n < 0.8*f.ideal() {
+			t.Errorf("%.2f calls depart in a second, want %.2f", n, f.ideal())
+		}
+	})
+}
+
 // Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
 // while their callers waited for the other lane, and no call departed any more.
 func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {

@@ -22,7 +22,8 @@
 --
 --   charge(n)           adds n permits now, whatever is at hand
 --   relieve(at, n)      takes back n of the permits that count at an instant
---   refund(at, n)       takes back n permits that count at an instant and never left
+--   refund(at, n, moves)  takes back n permits that count at an instant and never left; a bucket may
+--                       move its state
 --   departed(n)         charges permits that left while the store was lost
 --   pause(at)           of buckets: voids saved permits, and leaves one at that instant
 --   resume(by)          of buckets: ends a pause earlier by that time; zero: at its end

@@ -21,7 +21,7 @@
 --      p remaining       refused for a time
 --      o                 an operator ends the current pause
 --      r at epoch n...   permits of each limit that never left
---      s at epoch n...   the same, older
+--      s at epoch n...   the same, older, or of no use to others at their instant
 --      x at e... a...    estimates charged at an instant, and actual costs
 --      l n...            permits that left here while the store was lost
 --      t heirs...        new limits, and the limit from which each takes over

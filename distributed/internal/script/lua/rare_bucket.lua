@@ -100,13 +100,20 @@ function bucket.section(b, tag, list)
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
 
--- refund takes back permits charged at an instant. If everything charged since some instant came
--- back, the state moves back. Otherwise they keep their instants: moving back would let two depart
--- in the place of a later one.
-function bucket.refund(b, at, n)
+-- refund takes back permits charged at an instant. If it moves, and each later charge was by so much
+-- ahead of its instant, the state moves back: none of them would have been dated otherwise. So it does
+-- if everything charged since some instant came back. Otherwise they keep their instants: moving back
+-- would let two depart in the place of a later one.
+function bucket.refund(b, at, n, moves)
   b.dirty = true
+  local tat, frac = earlier(b, b.at, b.frac, intervals(b, n))
+  if moves and b.slack and b.at - tat < b.slack:after(at) then
+    b.slack:lower(at - 1, b.at - tat + 1)
+    b.at, b.frac = tat, frac
+    return
+  end
   addReturned(b, at, n)
-  local tat, frac = b.at, b.frac
+  tat, frac = b.at, b.frac
   local list = b.returned
   local all = #list
   for i = #list - 1, 1, -2 do

@@ -70,15 +70,15 @@ local function refund(report)
   for i, rule in ipairs(rules) do
     local n = report.costs[i]
     if n > 0 and (not rule.burst or current and at >= now - tolerance) then
-      rule:refund(at, n)
+      rule:refund(at, n, report.kind == "s")
     elseif n > 0 and current and report.kind == "s" then
       rule:relieve(at, n)
     end
   end
 end
 
--- remember makes buckets remember their charges: from the first that may be an estimate, or else
--- from the first that was one. Earlier grants, up to the furthest instant, are unknown.
+-- remember makes buckets remember their charges: from the first that may be an estimate or is
+-- dated by another limiter, or else from the first that was one. Earlier grants, up to the furthest instant, are unknown.
 local function remember()
   for _, rule in ipairs(rules) do
     if rule.burst then rule.slack, rule.dirty = newSlack(lane.furthest), true end

@@ -99,7 +99,7 @@ local function grant(arg, list)
     for i = 2, k do costs[i] = tonumber(ARGV[arg + 2 + i]) end
     leaves = tonumber(ARGV[arg + 1]) < 0 and {} or reserves
     arg = arg + 2 + k
-    if lane.settled == 0 and estimates(costs) then rare().remember() end
+    if lane.settled == 0 and (horizon == 0 and since > now or estimates(costs)) then rare().remember() end
     local joins = false -- the previous pair
     while count > 0 do
       skips = since > now and horizon == 0
