@@ -203,7 +203,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 	s, f := &l.survey, &l.flight
 	l.demand.joint = true
-	if s.some || l.windows || l.encoded.Reserves || slices.Max(c) != 1 { // permits of several would come back for nobody
+	if s.some || l.windows || slices.Max(c) != 1 { // permits of several would come back for nobody
 		return true
 	}
 	holds := func(p permit) bool { return p.at >= r.Since.Add(-l.tolerance*3/4) && (r.Until == 0 || p.at <= r.Until) }

@@ -218,6 +218,20 @@ func TestPermitsThatComeBackAreNotLost(t *testing.T) {
 	})
 }
 
+// A lane that reserves permits is also asked for the one of the instant at which the other lane lets a call
+// go. Two replicas took turns in each lane, out of step, and no call departed.
+func TestALaneThatReservesPermitsIsInStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := twoLanes{
+			replicas: 2, callers: 5, a: throttle.TokenBucket(5, time.Second, 4).Reserving("2"), b: throttle.TokenBucket(5, time.Second, 2),
+			trip: 2813 * time.Microsecond, answers: 23 * time.Millisecond,
+		}
+		if n := float64(f.run(t)) / 60; n < 0.8*f.ideal() {
+			t.Errorf("%.2f calls depart in a second, want %.2f", n, f.ideal())
+		}
+	})
+}
+
 // Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
 // while their callers waited for the other lane, and no call departed any more.
 func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {

@@ -48,7 +48,7 @@
 --   k from at low ...    the charges so far, for settlements
 --   h time               by how much the current pause has put off the state
 
-local skips = false -- whether the permits before the one that is asked for are left to others
+local skips = false -- whether the permits before the one that is asked for are left to others; not if a limit reserves some: those would be spent
 
 local function ceil(at, frac)
   if frac > 0 then return at + 1 end
@@ -173,7 +173,7 @@ local function makeBuckets()
     end
     if at > now and not b.sure then b.sure, b.sureFrac, b.most = b.at, b.frac, 0 end
     if b.sure then b.most = max(b.most, n) end
-    if skips and n == 1 and at > now and ceil(b.at, b.frac) < charged then
+    if skips and n == 1 and at > now and not next(reserves) and ceil(b.at, b.frac) < charged then
       rare()
       b:skip(charged, n)
     end
