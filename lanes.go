@@ -94,9 +94,10 @@ func (t *Transport) maxLanes() int { return cmp.Or(max(t.MaxLanes, 0), DefaultMa
 // Resume opens the lane of a key, for an operator who knows that the server's pause is over. The
 // pauses of the lane, of its routes and of its credentials end at once, even those longer than
 // MaxPause. The lane's own pause ends, too, in the other processes that share its limits, if the
-// Store can reach those. A route or credential that was refused there stays paused there. If the
-// lane was closed, one call departs first, and the others follow its good answer. A lane without a
-// pause is unchanged.
+// Store can reach those. A route or credential that was refused there alone stays paused there, until
+// its own key is resumed, as [github.com/weirgo/weir/distributed.Lanes] lists it. If the lane was
+// closed, one call departs first, and the others follow its good answer. A lane without a pause is
+// unchanged.
 //
 // The key "" is also that of the lane that keys beyond MaxLanes share. The error is for limits that
 // do not validate, or shaping.ErrClosed. Resume is safe for concurrent use.
