@@ -143,8 +143,11 @@ func (c *Course) Follow(of *Course) {
 // the learned limit.
 func (c *Course) Adopt(of *Course) {
 	of.mu.Lock()
-	c.setting = of.setting
+	setting := of.setting
 	of.mu.Unlock()
+	c.mu.Lock() // the store may have messages for it already
+	defer c.mu.Unlock()
+	c.setting = setting
 	c.reset()
 }
 
@@ -181,8 +184,7 @@ func (c *Course) Look() flight.Seen {
 	return c.flights.Look()
 }
 
-// Tolerance returns the permit tolerance of the learned rate, and zero if there
-// is none.
+// Tolerance returns the permit tolerance of the learned rate, and zero if there is none.
 func (c *Course) Tolerance() (d time.Duration) {
 	if c.Steers() {
 		c.mu.Lock()

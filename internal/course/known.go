@@ -46,8 +46,7 @@ func (c *Course) Known() learn.Known {
 	return c.state.Known(c.plan)
 }
 
-// Learned returns what was learned, and the plan in force, for forecasts and for the
-// simulator.
+// Learned returns what was learned, and the plan in force, for forecasts and for the simulator.
 func (c *Course) Learned() (learn.State, learn.Plan) {
 	if c == nil {
 		return learn.State{}, learn.Plan{}

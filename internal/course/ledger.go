@@ -125,8 +125,7 @@ func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
 	}
 }
 
-// Ask implements the veto of a gate. A call that is held waits for an answer, at most until
-// an instant.
+// Ask implements the veto of a gate. A call that is held waits for an answer, at most until an instant.
 func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
 	fewer := s.flights.Lapse(t.Now)
 	for i := range s.all {
