@@ -454,23 +454,46 @@ func TestSlowPlacesThatAreReportedAreUsed(t *testing.T) {
 	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Styles: []testserver.Style{testserver.Heroku}, Service: slow}
 	server := testserver.Run(t, testserver.Listen, vendor)
 	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	served := servedLast(t, vendor, transport, server.URL, whole, last)
+	if ideal := places * int(last/slow); served < ideal/2 {
+		t.Errorf("%d calls in the last %v, want half of the ideal %d at least", served, last, ideal)
+	}
+}
+
+// A vendor that reports a quota is down for the four seconds of its Retry-After: the lane then goes on as
+// fast as before, over real sockets, in real time.
+func TestReportedBucketIsUsedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	const rate, whole, last = 20, 18 * time.Second, 4 * time.Second
+	vendor := &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, rate)}, Service: 20 * time.Millisecond,
+		Styles: []testserver.Style{testserver.Heroku}, Faults: []testserver.Fault{harness.Refuse(180, 180, "4")},
+	}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	served := servedLast(t, vendor, transport, server.URL, whole, last)
+	if most := int(rate * last.Seconds()); served < most*4/5 {
+		t.Errorf("%d calls in the last %v, want four fifths of %d at least", served, last, most)
+	}
+}
+
+// servedLast has 16 workers send for a time, and returns how many calls were served in the last part of it.
+func servedLast(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport, url string, whole, last time.Duration) int {
+	t.Helper()
 	defer transport.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	for range 16 {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				harness.Sent(ctx, transport, server.URL)
+				harness.Sent(ctx, transport, url)
 			}
 		})
 	}
 	time.Sleep(whole)
 	cancel()
 	workers.Wait()
-	served := len(vendor.Arrivals().Granted().Filter(func(a testserver.Arrival) bool { return a.At > whole-last }))
-	if ideal := places * int(last/slow); served < ideal/2 {
-		t.Errorf("%d calls in the last %v, want half of the ideal %d at least", served, last, ideal)
-	}
+	return len(vendor.Arrivals().Granted().Filter(func(a testserver.Arrival) bool { return a.At > whole-last }))
 }
 
 // Windows that run out hold a lane that waits for resets, and it serves on in the next

@@ -184,7 +184,7 @@ func (c *Course) Look() flight.Seen {
 	return c.flights.Look()
 }
 
-// Tolerance returns the permit tolerance of the learned rate, and zero if there is none.
+// Tolerance returns the permit tolerance of the learned rate; zero: nothing is learned.
 func (c *Course) Tolerance() (d time.Duration) {
 	if c.Steers() {
 		c.mu.Lock()

@@ -90,8 +90,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// outage reports whether a told wait teaches no rate: reported quotas set the pace, and calls were served at it
-// for longer than the wait. If a hidden limit refused f, half of it is used at least.
+// outage reports whether a Retry-After teaches no rate: reported quotas set the pace, and calls were served at
+// it for longer than the wait. If a hidden limit refused f, at least half of that limit is used.
 func (s *State) outage(f *Fact, now throttle.Instant) bool {
 	wait, served := f.Until.Sub(f.Landed), f.Departed.Sub(s.End.At)
 	if wait <= rounding || wait > served || !s.Plan(now, f.Granted).Bounded {

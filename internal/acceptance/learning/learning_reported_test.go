@@ -148,7 +148,7 @@ func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
 	}
 }
 
-// A refusal that tells a wait, though much of the reported quota is left, is an outage: the pace afterwards is
+// A refusal with Retry-After, though much of the reported quota is left, is an outage: the pace afterwards is
 // the one before, and not that of the time with the wait.
 func TestToldWaitDoesNotSlowReportedBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestToldWaitDoesNotSlowReportedBucket(t *testing.T) {
 			}
 		}
 		if served < 580 {
-			t.Errorf("after a told wait of 15 s, %d calls were served in 30 s, want 580 at least", served)
+			t.Errorf("after a Retry-After of 15 s, %d calls were served in 30 s, want 580 at least", served)
 		}
 	})
 }

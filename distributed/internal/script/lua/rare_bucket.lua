@@ -100,10 +100,10 @@ function bucket.section(b, tag, list)
   return tag ~= "k" or lane.settled == 0 or b.slack ~= nil
 end
 
--- refund takes back permits charged at an instant. If it moves, and each later charge was by so much
--- ahead of its instant, the state moves back: none of them would have been dated otherwise. So it does
--- if everything charged since some instant came back. Otherwise they keep their instants: moving back
--- would let two depart in the place of a later one.
+-- refund takes back permits charged at an instant. The state moves back if everything charged since
+-- some instant came back. If moves is true, it also does so if each later charge was ahead of its
+-- instant by that much: without the permits, those charges would have had the same instants. Otherwise
+-- the permits keep their instants: moving back would let two depart in the place of a later one.
 function bucket.refund(b, at, n, moves)
   b.dirty = true
   local tat, frac = earlier(b, b.at, b.frac, intervals(b, n))
