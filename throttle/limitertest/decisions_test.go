@@ -208,6 +208,9 @@ func TestWrongDecisionsFail(t *testing.T) {
 		suite.Decisions(t)
 		return
 	}
+	if testing.Short() {
+		t.Skip("13 s under the race detector, which sees one goroutine in each process")
+	}
 	limitertest.Suite{Make: over(wrong{}), Histories: 100}.Decisions(t)
 	for _, rule := range slices.Sorted(maps.Keys(wrongs)) {
 		fails(t, "LIMITERTEST_WRONG="+rule, rule)

@@ -19,6 +19,7 @@ import (
 
 // A configured limit is never exceeded, whatever the server reports, refuses and serves afterwards.
 func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
+	t.Parallel()
 	const troubled, recovery = 10 * time.Second, 120 * time.Second
 	const whole = troubled + recovery + 10*time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -64,6 +65,7 @@ func TestConfiguredLimitIsNeverExceeded(t *testing.T) {
 // returns to its configured rate by itself. At 5/s, with nothing but 429, that takes about 400
 // calls.
 func TestConfiguredRateIsBackByItself(t *testing.T) {
+	t.Parallel()
 	for name, styles := range map[string][]testserver.Style{
 		"bare": nil, "Retry-After": {testserver.RetryAfterMillis}, "quotas": {testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
 	} {

@@ -201,6 +201,7 @@ func TestGarbageIsNotImported(t *testing.T) {
 // A lane whose limits are removed searches for the server's, and one that gets limits keeps to
 // them.
 func TestLearnerFollowsSetLimits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
 			Limits:  []testserver.Limit{testserver.TokenBucket(1000, time.Second, 20)},
@@ -264,6 +265,7 @@ func TestTelemetryShowsWhatWasLearned(t *testing.T) {
 // A learned limit is logged once when the estimate no longer moves, and again when the vendor's
 // limit has changed. Events come sooner, with the first estimates of a search.
 func TestChangesOfALimitAreReported(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name          string
 		before, after int // the vendor's permits per second

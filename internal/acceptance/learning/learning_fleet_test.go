@@ -16,6 +16,7 @@ import (
 // Processes that share a Store spend a reported window, or what a log gives back, as calls come, as
 // one process does. A single call that looks for what a log gives back may be refused.
 func TestFleetSpendsWhatIsLeftAsCallsCome(t *testing.T) {
+	t.Parallel()
 	const per = 10 * time.Second
 	noReset := func(h http.Header, d testserver.Decision) {
 		testserver.XRateLimitDelta(h, d)

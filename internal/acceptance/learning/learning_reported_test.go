@@ -97,6 +97,7 @@ func (r reportingVendor) drain(t *testing.T, serve func(http.Handler) (*testserv
 // or without one. TestResetIsWaitedForAndServedAfter and TestLogIsUsedAsItGivesBack have such
 // vendors over real sockets.
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
+	t.Parallel()
 	const mostWall = 1.25 // times the need of a client that knows the limit
 	for _, r := range reportings() {
 		t.Run(r.name, func(t *testing.T) {
@@ -150,7 +151,8 @@ func TestResetEndsAWindowThatIsReportedLonger(t *testing.T) {
 
 // A refusal with Retry-After, though much of the reported quota is left, is an outage: the pace afterwards is
 // the one before, and not that of the time with the wait.
-func TestToldWaitDoesNotSlowReportedBucket(t *testing.T) {
+func TestRetryTimeDoesNotSlowReportedBucket(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		vendor := &testserver.Vendor{
 			Limits: []testserver.Limit{testserver.TokenBucket(20, time.Second, 20)}, Service: 20 * time.Millisecond,

@@ -106,6 +106,7 @@ func besideRuns(usual int) int {
 // By the vendor's record a lane takes at most its share, and leaves the rest to a console, whose
 // calls are never refused.
 func TestLaneLeavesTheRestToOthers(t *testing.T) {
+	t.Parallel()
 	for _, b := range besides() {
 		t.Run(b.name, func(t *testing.T) {
 			for seed := range besideRuns(3) {
@@ -133,6 +134,7 @@ func TestLaneLeavesTheRestToOthersOverSockets(t *testing.T) {
 // A small bucket is full again between two calls, so it rises as fast as calls leave, and not as fast
 // as it would. A lane that takes its share of what it sees would halve its rate again and again.
 func TestShareOfASmallBucketDoesNotSink(t *testing.T) {
+	t.Parallel()
 	noReset := testserver.Fields{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining"}.Write
 	for name, style := range map[string]testserver.Style{"reset": testserver.XRateLimitDelta, "no reset": noReset} {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 // bounds are looser than those of the simulator's medians. A reported pause of a second is a tenth
 // of it, and one of 150 runs took 1.43.
 func TestHiddenLimitIsFound(t *testing.T) {
+	t.Parallel()
 	const ideal = 9900 * time.Millisecond
 	told := []throttle.Limit{throttle.TokenBucket(250, time.Second, 20)}
 	tests := []struct {
@@ -99,6 +100,7 @@ func TestSlowVendorIsNotAskedOneByOne(t *testing.T) {
 // ones before are still being answered. A refusal does not hide that those are served. If answers say
 // how many places are free, none left is not a quota that is spent.
 func TestFewSlowPlacesAreUsed(t *testing.T) {
+	t.Parallel()
 	for _, style := range []testserver.Style{nil, testserver.Heroku, testserver.Fields{Limit: "X-RateLimit-Limit", Remaining: "X-RateLimit-Remaining"}.Write} {
 		for _, of := range [...]struct {
 			places int

@@ -53,6 +53,7 @@ func pricedRig(t *testing.T, open func(http.Handler) (*testserver.Server, error)
 // refused (in 120 runs of a thousand calls, two were), and the vendor's rate is used. Estimates of
 // twice the cost change nothing.
 func TestTokensThatAreLeftBoundCalls(t *testing.T) {
+	t.Parallel()
 	tokens, calls := testserver.TokenBucket(200_000, time.Second, 40_000), testserver.TokenBucket(1000, time.Second, 100)
 	for name, test := range map[string]struct {
 		limits   []testserver.Limit
@@ -128,6 +129,7 @@ func drainInRealTime(t *testing.T, limits []testserver.Limit, calls, most int) {
 // Calls that cost the whole quota empty it repeatedly, so that its rate is hard to measure. A wrong
 // rate delays a call ten seconds at most, if the quota refills in one.
 func TestCallsOfAWholeQuotaLeave(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex // guards the draws

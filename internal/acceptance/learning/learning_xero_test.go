@@ -38,6 +38,7 @@ func xero() *testserver.Vendor {
 // the store grants a permit only a round trip after such a lane has let the call depart. The first
 // permits are back after a minute.
 func TestAFleetIsNotStuckInALaneOfARefusal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		vendor := xero()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

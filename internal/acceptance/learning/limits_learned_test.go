@@ -15,6 +15,7 @@ import (
 
 // A limit learned under earlier limits does not bound calls under later ones.
 func TestLimitsThatAreSetReplaceWhatBoundsLearning(t *testing.T) {
+	t.Parallel()
 	fifty, most := throttle.TokenBucket(50, time.Second, 10), throttle.TokenBucket(500, time.Second, 10)
 	tests := map[string]struct{ from, to []throttle.Limit }{
 		"raised":  {[]throttle.Limit{fifty}, []throttle.Limit{most}},
