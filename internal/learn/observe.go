@@ -46,7 +46,13 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 // silence. A caller that rests for seconds after each refusal is measured: it has no other measure.
 func (s *State) rest(now Mark) {
 	since := now.At.Sub(max(s.Last.At, s.Until, s.Next))
-	if !idle(since, cmp.Or(s.R, s.RefR, unknownRate)) || s.Episode && since < time.Minute {
+	rate := cmp.Or(s.R, s.RefR, unknownRate)
+	for i := range s.Ceilings {
+		if t := &s.Ceilings[i]; t.binds(s) && t.Slope > 0 {
+			rate = min(rate, t.Slope)
+		}
+	}
+	if !idle(since, rate) || s.Episode && since < time.Minute {
 		return
 	}
 	s.restart(now)
