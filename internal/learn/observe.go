@@ -45,7 +45,7 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 // counts, and the time since, show no rate. In an episode that takes a minute, and the callers cause the
 // silence. A caller that rests for seconds after each refusal is measured: it has no other measure.
 func (s *State) rest(now Mark) {
-	since := now.At.Sub(max(s.Last.At, s.Until, s.Next))
+	since := now.At.Sub(max(s.Last.At, s.Until, s.Next)) / time.Duration(now.Ordinal+1-s.Last.Ordinal)
 	rate := cmp.Or(s.R, s.RefR, unknownRate)
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && t.Slope > 0 {
