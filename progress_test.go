@@ -477,6 +477,23 @@ func TestReportedBucketIsUsedAfterAnOutage(t *testing.T) {
 	}
 }
 
+// Answers take two seconds, as those of language models do. Calls in flight are no silence of the callers, so each
+// refusal shows the limit, over sockets, in real time.
+func TestLimitOfSlowAnswersIsFound(t *testing.T) {
+	t.Parallel()
+	const rate, whole, last = 4, 54 * time.Second, 18 * time.Second
+	vendor := &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, 3)}, Service: 2 * time.Second, Spread: 500 * time.Millisecond,
+		Styles: []testserver.Style{testserver.RetryAfterSeconds},
+	}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+	served := servedLast(t, vendor, transport, server.URL, whole, last)
+	if most := int(rate * last.Seconds()); served < most*3/4 {
+		t.Errorf("%d calls in the last %v, want three quarters of %d at least", served, last, most)
+	}
+}
+
 // servedLast has 16 workers send for a time, and returns how many calls were served in the last part of it.
 func servedLast(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport, url string, whole, last time.Duration) int {
 	t.Helper()

@@ -24,12 +24,8 @@ func (s *State) ceiling() float64 {
 }
 
 // nearConfigured assumes the vendor's limit near the configured one, at the first refusal.
-func (s *State) nearConfigured(f *Fact) {
-	rate := s.ceiling()
-	if math.IsInf(rate, 1) {
-		rate = s.leaving(f)
-	}
+func (s *State) nearConfigured() {
 	s.toRate()
-	s.W, s.U = near*rate, 1-near
+	s.W, s.U = near*s.Setting.Configured, 1-near
 	s.R = s.W
 }
