@@ -480,6 +480,9 @@ func TestReportedBucketIsUsedAfterAnOutage(t *testing.T) {
 // Answers take two seconds, as those of language models do. Calls in flight are no silence of the callers, so each
 // refusal shows the limit, over sockets, in real time.
 func TestLimitOfSlowAnswersIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nearly a minute, for which CI has no time under the race detector: its tests without -short run it")
+	}
 	t.Parallel()
 	const rate, whole, last = 4, 54 * time.Second, 18 * time.Second
 	vendor := &testserver.Vendor{
