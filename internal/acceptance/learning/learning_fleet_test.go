@@ -58,3 +58,35 @@ func TestFleetSpendsWhatIsLeftAsCallsCome(t *testing.T) {
 		})
 	}
 }
+
+// Processes that share a lane find the limit of a vendor whose answers take seconds.
+func TestFleetUsesAVendorOfSlowAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rate, warmup, whole = 10, 2 * time.Minute, 6 * time.Minute
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, 20)}, Service: 5 * time.Second, Spread: 2 * time.Second,
+			Styles: []testserver.Style{testserver.RetryAfterSeconds},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		for _, r := range harness.NewFleet(t, 2, vendor).Replicas {
+			for range 50 {
+				workers.Go(func() {
+					for ctx.Err() == nil {
+						if r.Get(ctx, "").Status != http.StatusOK {
+							time.Sleep(100 * time.Millisecond)
+						}
+					}
+				})
+			}
+		}
+		time.Sleep(whole)
+		cancel()
+		workers.Wait()
+		served := len(vendor.Arrivals().Granted().Filter(func(a testserver.Arrival) bool { return a.At > warmup && a.At < whole }))
+		if due := int(rate * (whole - warmup).Seconds()); served < due*9/10 {
+			t.Errorf("%d calls in four minutes, want nine tenths of %d at least", served, due)
+		}
+	})
+}
