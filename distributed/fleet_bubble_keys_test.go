@@ -24,7 +24,7 @@ func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 		{3, 3, 8, 10, 24}, {8, 3, 4, 10, 24},
 	} {
 		if i%4 > 0 && testing.Short() {
-			continue // a minute under the race detector
+			continue // forty seconds under the race detector
 		}
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			n, all := 0.0, rate*whole.Seconds()

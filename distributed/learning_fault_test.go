@@ -122,7 +122,7 @@ func TestALossIsHeldToWhatWasReportedLast(t *testing.T) {
 	for _, limit := range []testserver.Limit{testserver.FixedWindow(100, 10*time.Second), testserver.TokenBucket(20, time.Second, 60), testserver.SlidingLog(100, 10*time.Second)} {
 		for _, before := range []int{15, 150} {
 			if before < 100 && testing.Short() {
-				continue
+				continue // five seconds under the race detector
 			}
 			t.Run(fmt.Sprintf("%v after %d calls", limit, 2*before), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

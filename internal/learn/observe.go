@@ -41,18 +41,14 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	}
 }
 
-// rest restarts the counts if there were no calls for long until now, though they could have departed: earlier
-// counts, and the time since, show no rate. In an episode that takes a minute, and the callers cause the
-// silence. A caller that rests for seconds after each refusal is measured: it has no other measure.
+// rest restarts the counts if there were no calls for long until now, though the plan let them depart: earlier
+// counts, and the time since, show no rate. The newest answered call may be old although others departed since:
+// their answers are slow. In an episode it takes a minute, and the callers cause the silence. A caller that rests
+// for seconds after each refusal is measured: it has no other measure.
 func (s *State) rest(now Mark) {
 	since := now.At.Sub(max(s.Last.At, s.Until, s.Next)) / time.Duration(now.Ordinal+1-s.Last.Ordinal)
 	rate := cmp.Or(s.R, s.RefR, unknownRate)
-	for i := range s.Ceilings {
-		if t := &s.Ceilings[i]; t.binds(s) && t.Slope > 0 {
-			rate = min(rate, t.Slope)
-		}
-	}
-	if !idle(since, rate) || s.Episode && since < time.Minute {
+	if !idle(since, rate) || s.Episode && since < time.Minute || !idle(since, cmp.Or(s.Plan(now.At, now.Ordinal).Rate, rate)) {
 		return
 	}
 	s.restart(now)
