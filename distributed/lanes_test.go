@@ -25,6 +25,10 @@ func TestLanesAreSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb := p.client()
 			defer rdb.Close()
+			const period = 5 * time.Second // in which Redis counts callers by its clock, which is this machine's
+			if left := period - time.Duration(time.Now().UnixNano())%period; left < period/2 {
+				time.Sleep(left)
+			}
 			use(t, rdb, "company", "a.test", 3, 1)
 			use(t, rdb, "company", "b.test GET /users/{id}", 1, 0)
 			use(t, rdb, "other", "c.test", 1, 0)
