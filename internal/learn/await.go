@@ -89,9 +89,6 @@ func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 	if f.Refused {
 		s.blames(f, now)
 	}
-	if f.Ordinal > s.Last.Ordinal {
-		s.Last = Mark{f.Ordinal, f.Departed}
-	}
 }
 
 // Spared notes that a call spent nothing, as far as is known: it failed, its answer reports no

@@ -51,7 +51,8 @@ func (r *Refusals) forbidden(f *Fact) float64 {
 // sample returns what was counted up to f, which ended the episode.
 func (s *State) sample(f *Fact) *sample {
 	m := &sample{
-		began: s.End, refused: s.Ref, rate: s.RefR, asked: s.asked(), rtt: s.RTT, idle: s.W > 0 && s.Slack > slack,
+		began: s.End, refused: s.Ref, rate: s.RefR, asked: s.asked(), rtt: s.RTT,
+		idle:    s.W > 0 && s.Slack > slack || s.W == 0 && idle(s.Ref.At.Sub(s.End.At)/time.Duration(max(1, s.Ref.Ordinal-s.End.Ordinal)), 1/s.RTT),
 		rough:   s.Setting.Shared && s.Measured,
 		n:       max(1, s.count(f)),
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
@@ -123,7 +124,7 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0
-	s.paceFrom(here)
+	s.Pace = [2]Mark{here, here}
 	if s.Mode != Rate {
 		s.Cap, s.Usual = 1, 0
 		s.restart(here)

@@ -30,7 +30,7 @@ func (s *State) Resume(now throttle.Instant, granted int64) {
 // departure, and two later ones.
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
-	s.End, s.Pace, s.Last = first, pace, pace[1]
+	s.End, s.Pace, s.Last = first, pace, pace[0]
 }
 
 // A Known is the certain knowledge of a state. The zero value is empty.

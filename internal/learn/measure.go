@@ -17,7 +17,7 @@ type sample struct {
 	asked   bool    // the vendor asked for a wait with the refusal
 	rtt     float64 // seconds
 	rough   bool    // the burst may be counted too high: processes share the lane, and calls that left before ordinals were given are in it
-	idle    bool    // one call in ten left without anybody waiting
+	idle    bool    // one call in ten left without anybody waiting; before the first estimate, calls were rare beside round trips
 }
 
 const (

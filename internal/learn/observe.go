@@ -23,36 +23,41 @@ func (s *State) Observe(f *Fact, now throttle.Instant) {
 	} else {
 		s.served(f, now)
 	}
-	if f.Ordinal > s.Last.Ordinal {
-		s.Last = Mark{f.Ordinal, f.Departed}
-	}
 }
 
 // meet notes the facts of every answer: how late facts are, and the actual rate of departures.
 func (s *State) meet(f *Fact, now throttle.Instant) {
 	if s.RTT == 0 {
 		s.End = Mark{f.Ordinal - 1, f.Departed}
-		s.paceFrom(s.End)
+		s.Pace = [2]Mark{s.End, s.End}
 	}
 	s.trip(f, now)
 	s.depart(f)
-	if f.Ordinal > s.Last.Ordinal && s.Last.Ordinal > 0 {
-		s.rest(Mark{f.Ordinal - 1, f.Departed})
+	if f.Ordinal > s.Last.Ordinal {
+		if s.Last.Ordinal > 0 {
+			s.rest(f)
+		}
+		s.Last = Mark{f.Ordinal, f.Departed}
 	}
 }
 
-// rest restarts the counts if there were no calls for long until now, though the plan let them depart: earlier
+// rest restarts the counts if there were no calls for long until f, though the plan let them depart: earlier
 // counts, and the time since, show no rate. The newest answered call may be old although others departed since:
 // their answers are slow. In an episode it takes a minute, and the callers cause the silence. A caller that rests
-// for seconds after each refusal is measured: it has no other measure.
-func (s *State) rest(now Mark) {
-	since := now.At.Sub(max(s.Last.At, s.Until, s.Next)) / time.Duration(now.Ordinal+1-s.Last.Ordinal)
-	rate := cmp.Or(s.R, s.RefR, unknownRate)
+// for seconds after each refusal is measured: it has no other measure. If no rate is known and callers begin to
+// wait, those of before were idle if they used a tenth of what a single caller can.
+func (s *State) rest(f *Fact) {
+	now, unknown := Mark{f.Ordinal - 1, f.Departed}, unknownRate
+	if f.Waited && len(f.Quotas) == 0 {
+		unknown = max(unknown, 1/s.RTT)
+	}
+	since := now.At.Sub(max(s.Last.At, s.Until, s.Next)) / time.Duration(f.Ordinal-s.Last.Ordinal)
+	rate := cmp.Or(s.R, s.RefR, unknown)
 	if !idle(since, rate) || s.Episode && since < time.Minute || !idle(since, cmp.Or(s.Plan(now.At, now.Ordinal).Rate, rate)) {
 		return
 	}
 	s.restart(now)
-	s.paceFrom(now)
+	s.Pace = [2]Mark{now, now}
 	if s.Episode && s.Mode == Rate {
 		s.Episode, s.Probing = false, false
 		s.doubt(s.RefR)

@@ -25,9 +25,6 @@ const (
 	idleCalls   = 10      // calls that would have departed, and a second, without calls: the time shows no rate
 )
 
-// paceFrom restarts the pace: calls are counted from a departure on.
-func (t *Traffic) paceFrom(m Mark) { t.Pace = [2]Mark{m, m} }
-
 // trip notes how long it took until the fact of an answer was observed.
 func (t *Traffic) trip(f *Fact, now throttle.Instant) {
 	rtt := max(0, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())

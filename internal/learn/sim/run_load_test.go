@@ -70,6 +70,29 @@ func TestReportedWindowsAreUsed(t *testing.T) {
 	}
 }
 
+// After minutes of a call every few seconds the first refusal of a flood shows the vendor's rate, and not theirs.
+func TestFloodAfterRareCallsIsServed(t *testing.T) {
+	t.Parallel()
+	const rare, flood, whole = 0.1, 10 * time.Minute, 13 * time.Minute
+	for _, rule := range []Rule{bucket(80, time.Minute, 2), bucket(60, time.Minute, 60), bucket(10, time.Second, 10), {Kind: Fixed, Permits: 60, Per: time.Minute}} {
+		for _, late := range []time.Duration{0, 30 * time.Millisecond} {
+			for _, times := range []float64{1.3, 4} {
+				sum := 0.0
+				for seed := range uint64(5) {
+					s := Scenario{
+						Vendor: vendor(rule), Service: 80 * time.Millisecond, Way: 2 * time.Millisecond, Jitter: 0.5, Late: late,
+						Open: rare, Later: times * rule.PerSecond(), LaterAt: flood, From: flood, Until: whole,
+					}
+					sum += float64(Run(s, seed+1).Served) / (rule.PerSecond() * (whole - flood).Seconds()) / 5
+				}
+				if sum < 0.85 {
+					t.Errorf("%v, calls at %.1f times the rate, facts after %v: %.2f used in three minutes, want 0.85 at least", rule, times, late, sum)
+				}
+			}
+		}
+	}
+}
+
 // A single worker is slow by itself, so few of its calls wait. After the limit has risen, it is
 // still served as fast as it can send.
 func TestWorkerAloneFollowsARise(t *testing.T) {
