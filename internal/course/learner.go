@@ -63,18 +63,13 @@ func (f *fleet) see(v store.FleetState) {
 func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
 	c.mu.Lock()
 	if c.fleet.braked = 0; !c.fleet.begun {
-		c.begins()
+		c.fleet.begun, c.state = true, new(learn.New(c.setting))
 	}
 	c.state.Setting = c.setting
 	c.state.Receive(message, ordinal, at)
 	c.follow()
 	now := at.Add(-c.fleet.view.ClockOffset)
 	c.report(context.Background(), now)
-}
-
-// begins makes the state the shared one.
-func (c *Course) begins() {
-	c.fleet.begun, c.state = true, new(learn.New(c.setting))
 }
 
 // follow follows a state that has changed.
@@ -101,7 +96,7 @@ func (c *Course) Snapshot() []byte {
 func (c *Course) Restore(learned []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begins()
+	c.fleet.begun, c.state = true, new(learn.New(c.setting))
 	_ = c.state.Decode(learned) // of another version, or garbage: as new
 	c.state.Setting = c.setting
 	c.follow()

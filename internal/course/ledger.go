@@ -172,15 +172,8 @@ func (l *ledger) due() throttle.Instant {
 	if l.rate <= 0 {
 		return 0
 	}
-	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, l.longest()) * 1e9))
-}
-
-// longest returns the longest time for which a call is paid for, in seconds.
-func (l *ledger) longest() float64 {
-	if reset := l.state.LongestReset(); reset > 0 {
-		return min(max(reset, soonest), rarest)
-	}
-	return rarest
+	longest := min(max(cmp.Or(l.state.LongestReset(), rarest), soonest), rarest)
+	return l.from.Add(time.Duration(min(float64(l.paid)/l.rate, longest) * 1e9))
 }
 
 // Board implements the veto of a gate.

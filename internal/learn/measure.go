@@ -1,6 +1,9 @@
 package learn
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // A sample is what was counted from the end of one episode to the end of the next.
 type sample struct {
@@ -65,8 +68,8 @@ func (r *Search) measure(m *sample) {
 		u = max(u, firstCalls/m.n, (m.n/m.t-hi)/(m.n/m.t+hi))
 	}
 	r.U = min(u, mostWidth)
-	if !first || m.silence > m.t/2 {
-		r.period(m)
+	if (!first || m.silence > m.t/2) && m.long(r.W) { // a period is as long at most as the time in which it was spent
+		r.P = min(cmp.Or(r.P, 4*m.silence), m.t)
 	}
 	switch r.G = max(0, m.silence-m.probed); {
 	case r.Block > 0: // a longer silence is an outage, until another is as long
@@ -131,39 +134,22 @@ func (r *Search) covered(m *sample, lo, hi float64) float64 {
 
 // kept returns the least rate of windows that refused after a search: the one that was in
 // force a period before, since it was served for all of a period, or what was served in that
-// period and in the silence after it.
+// period and in the silence after it; zero if the search is younger than that.
 func (r *Search) kept(m *sample) float64 {
-	n, rate := r.lastPeriod(m)
-	return max(counted*rate, n/(r.P+m.covered))
-}
-
-// lastPeriod returns how many calls left in the period before the refusal, and the rate in
-// force when it began; zeros if the search is younger than that.
-func (r *Search) lastPeriod(m *sample) (n, rate float64) {
 	var began Mark
+	rate := 0.0
 	for i, mark := range r.Marks {
 		if mark.Ordinal > max(m.began.Ordinal, began.Ordinal) && m.refused.At.Sub(mark.At).Seconds() >= r.P {
 			began, rate = mark, r.Rates[i]
 		}
 	}
 	if rate == 0 {
-		return 0, 0
+		return 0
 	}
 	before := m.refused.At.Sub(began.At).Seconds() - r.P
-	return max(0, float64(m.refused.Ordinal-began.Ordinal)-rate*before), rate
+	n := float64(m.refused.Ordinal-began.Ordinal) - rate*before
+	return max(counted*rate, n/(r.P+m.covered))
 }
 
 // exact reports whether the silence ended as reported.
 func (m *sample) exact() bool { return m.asked && m.probed == 0 }
-
-// period notes a silence that is too long for a bucket: a period is as long at most as the time in
-// which it was spent, and as that silence, which a reported time ends, at least.
-func (r *Search) period(m *sample) {
-	if !m.long(r.W) {
-		return
-	}
-	if r.P == 0 {
-		r.P = 4 * m.silence
-	}
-	r.P = min(r.P, m.t)
-}

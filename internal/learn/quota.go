@@ -30,10 +30,6 @@ const mostPermits = 1e9
 
 // Key identifies the quota in later answers. It is not zero.
 func (q *Quota) Key() uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(q.Name))
-	h.Write([]byte{0})
-	h.Write([]byte(q.Unit))
 	n := uint64(0)
 	if q.Name == "" && q.HasLimit {
 		n = math.Float64bits(q.Limit)
@@ -41,21 +37,15 @@ func (q *Quota) Key() uint64 {
 	if q.HasWindow {
 		n ^= uint64(q.Window)
 	}
-	var bits [8]byte
-	binary.LittleEndian.PutUint64(bits[:], n)
-	h.Write(bits[:])
+	h := fnv.New64a()
+	h.Write(binary.LittleEndian.AppendUint64([]byte(q.Name+"\x00"+q.Unit), n))
 	return h.Sum64() | 1
 }
 
 // sane reports whether the quota bounds calls of this lane.
 func (q *Quota) sane() bool {
-	if !q.HasRemaining || !(q.Remaining >= 0 && q.Remaining <= mostPermits) {
-		return false
-	}
-	if q.HasLimit && !(q.Limit >= 1 && q.Limit <= mostPermits) {
-		return false
-	}
-	return q.Unit == "" || q.Unit == "requests" || q.inFlight()
+	counts := q.HasRemaining && q.Remaining >= 0 && q.Remaining <= mostPermits && (!q.HasLimit || q.Limit >= 1 && q.Limit <= mostPermits)
+	return counts && (q.Unit == "" || q.Unit == "requests" || q.inFlight())
 }
 
 // inFlight reports whether the vendor reports a count of calls in flight.

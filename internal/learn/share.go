@@ -117,9 +117,6 @@ func (s *State) found(before float64) {
 // missed counts a refusal below the share: others took more than the rest, or the vendor's rate has
 // fallen. If that repeats, the rate is searched again.
 func (s *State) missed() {
-	if s.Whole == 0 {
-		return
-	}
 	if s.Missed++; s.Missed >= mostMissed {
 		s.Whole, s.Missed = 0, 0
 	}
