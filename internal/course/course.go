@@ -39,6 +39,7 @@ type Course struct {
 	pace     throttle.Limiter // of the plan's rate; nil: no rate
 	forgot   int64            // entries of departures up to this ordinal do not count
 	left     throttle.Instant // when the last call departed while the plan decides
+	last     flight.Seen      // that call
 	event    learn.Known      // in the last event
 	eventAt  throttle.Instant // of the last event
 	logged   learn.Known      // in the last line of log

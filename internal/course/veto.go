@@ -77,10 +77,21 @@ func (c *Course) refresh(now throttle.Instant) {
 	if steers && c.plan.Reported {
 		c.replan(now)
 	}
+	if steers && c.plan.Probe {
+		c.pass(now)
+	}
 	full := !steers && c.full() || steers && c.grows() && c.Look().Flying() >= c.plan.Most
 	if full && c.silent(now) {
 		c.begin(&learn.Fact{})
 		c.raise(now)
+	}
+}
+
+// pass goes on before a probe is answered, if it would have been refused by now.
+func (c *Course) pass(now throttle.Instant) {
+	if n, _ := c.flights.Recent(now, time.Hour, c.counts); n > 0 && now.Sub(c.left) >= c.state.Passed() {
+		c.state.Pass(&learn.Fact{Departed: c.left, Landed: now, Ordinal: c.last.Ordinal(), Flying: c.last.Flying(), Waited: true})
+		c.replan(now)
 	}
 }
 
@@ -109,7 +120,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 		}
 		t.Call.Over = c.fleet.view.Landed
 	}
-	c.left = t.Now
+	c.left, c.last = t.Now, t.Call.Seen
 	if t.Call.Seen.Flying() == 1 {
 		c.moved.Store(int64(t.Now))
 	}
@@ -200,7 +211,7 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	if c.plan.Most == 0 {
 		return math.MaxInt, now
 	}
-	lease := flight.Patience
+	lease := min(flight.Patience, c.state.Passed())
 	if c.plan.Since == 0 {
 		if free = c.plan.Most - c.Look().Flying(); free > 0 {
 			return free, now

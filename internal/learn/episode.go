@@ -19,10 +19,13 @@ type Refusals struct {
 	End     Mark             // the call whose service ended the last episode; at first, the first departure
 	Refused int              // calls refused since End
 	Empty   bool             // the first refused answer reported that nothing was left
+	Took    float64          // seconds that a refusal takes, a slow one; zero: unknown
 }
 
 // asks notes until when a refusal asks to wait. A time in whole seconds was rounded up.
 func (r *Refusals) asks(f *Fact) {
+	took := f.Landed.Sub(f.Departed).Seconds()
+	r.Took = max(took, r.Took+(took-r.Took)/smoothTrip)
 	r.Until = max(r.Until, f.Until)
 	until := f.Until
 	if f.Until.Sub(f.Landed)%time.Second == 0 {
@@ -87,7 +90,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 		served = min(served, s.W)
 	}
 	s.Before.refused(f, served, s.windows())
-	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, now) {
+	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, float64(f.Flying)*rate/s.shared(s.R), now) {
 		s.Mode = Trial
 		s.try(f)
 	}
@@ -104,7 +107,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probe sets the instant of the next probe.
 func (s *State) probe(now throttle.Instant) {
-	s.after(now, max(s.RTT, 1/s.RefR), s.Mode == Flight, s.RTT)
+	s.after(now, max(min(s.RTT, s.Passed().Seconds()), 1/s.RefR), s.Mode == Flight, s.RTT)
 	if s.Mode != Flight {
 		s.blocks(s.Ref.At, s.Block)
 	}
@@ -120,13 +123,33 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	s.probe(now)
 }
 
+// Passed returns after how long a probe without an answer has passed, if the vendor refuses much faster than it
+// serves: as far as is known, if it has served no call yet. It is an hour if that shows nothing, because a call that
+// was served may have left its place to the probe.
+func (s *State) Passed() time.Duration {
+	passed := max(leastPassed, passes*s.Took)
+	if (s.Usual == 0 && s.Mode != Flight || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
+		return seconds(passed)
+	}
+	return time.Hour
+}
+
+// Pass ends the episode before f, a probe that has passed, is answered.
+func (s *State) Pass(f *Fact) {
+	if s.Mode == Trial { // as many calls are in flight as when one was refused
+		s.ban(f.Landed)
+		s.toRate()
+	}
+	s.end(f)
+}
+
 // end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0
 	s.Pace = [2]Mark{here, here}
 	if s.Mode != Rate {
-		s.Cap, s.Usual = 1, 0
+		s.Cap, s.Usual = 1, usualGain
 		s.restart(here)
 		s.B = float64(s.Ref.Ordinal)
 		return

@@ -7,7 +7,7 @@ import "github.com/weirgo/weir/throttle"
 type Places struct {
 	Cap    float64          // most calls in flight
 	Ceil   float64          // bound of Cap's growth, in Trial and Flight
-	Usual  float64          // seven of eight served calls left with no more calls in flight
+	Usual  float64          // seven of eight served calls left with no more calls in flight; zero: none was served
 	Step   float64          // by how much Ceil was raised last; zero: unchanged
 	Run    int              // answers in a row with Cap at Ceil
 	Crowds int              // episodes in a row that began with more than Usual in flight
@@ -34,7 +34,7 @@ const (
 // note records how many calls were in flight when a served call departed.
 func (p *Places) note(f *Fact) {
 	if float64(f.Flying) > p.Usual {
-		p.Usual += usualGain * 7 / 8
+		p.Usual += max(usualGain*7/8, (float64(f.Flying)-p.Usual)/8)
 	} else {
 		p.Usual = max(0, p.Usual-usualGain/8)
 	}
@@ -110,9 +110,10 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 }
 
 // crowded reports whether, for the fourth time in a row, a paced call was refused that departed
-// with more calls in flight than usual. Then the vendor may count those.
-func (p *Places) crowded(f *Fact, now throttle.Instant) bool {
-	if f.Until > 0 || f.Flying <= 1 || float64(f.Flying) <= p.Usual || now < p.Banned {
+// with more calls in flight than usual, less those by which they rise because the rate rises. Then
+// the vendor may count those.
+func (p *Places) crowded(f *Fact, flying float64, now throttle.Instant) bool {
+	if f.Until > 0 || f.Flying <= 1 || p.Usual == 0 || flying <= p.Usual || now < p.Banned {
 		p.Crowds = 0
 		return false
 	}

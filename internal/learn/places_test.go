@@ -179,12 +179,13 @@ func TestRefusalOfTheUsualIsNoBound(t *testing.T) {
 // calls in flight are tried, unless a time was reported or a ban applies.
 func TestPacedLaneFindsThePlaces(t *testing.T) {
 	refusal := &Fact{Flying: 9, Refused: true}
+	flying := 9.0
 	met := func(p *Places, times int, now throttle.Instant) (crowded bool) {
 		for range times {
 			for range 20 {
 				p.note(&Fact{Flying: 7})
 			}
-			crowded = p.crowded(refusal, now)
+			crowded = p.crowded(refusal, flying, now)
 		}
 		return crowded
 	}
@@ -194,7 +195,11 @@ func TestPacedLaneFindsThePlaces(t *testing.T) {
 	if p := (&Places{Banned: 10}); met(p, 8, 9) || !met(p, 4, 10) {
 		t.Errorf("the ban was not obeyed, or outlasted: %+v", p)
 	}
-	refusal.Until = 5
+	flying = 6.9 // the rate rose since those left that are answered, and two of nine with it
+	if p := new(Places); met(p, 8, 1) {
+		t.Errorf("calls in flight that rise with the rate were taken for a full vendor: %+v", p)
+	}
+	flying, refusal.Until = 9, 5
 	if p := new(Places); met(p, 8, 1) {
 		t.Errorf("a refusal that reports a time was taken for a full vendor: %+v", p)
 	}

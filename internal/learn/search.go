@@ -73,7 +73,7 @@ func (r *Search) grow(f *Fact, asked bool, least float64) {
 		faster = 1
 	}
 	step := r.U * math.Ln2 * math.Exp2(r.X+faster*max(0, r.X-2)) / n
-	if r.X > 1.5 && r.P > 0 && asked { // for more than a period it served more than it did: the limit rose
+	if r.X > 1.5 && r.P > f.Landed.Sub(f.Departed).Seconds() && asked { // for more than a period it served more than it did: the limit rose
 		step = max(step, 0.4/(r.R*r.P))
 	}
 	r.Rise = min(max(step, least), mostRise/max(1, float64(f.Flying)))

@@ -26,7 +26,7 @@ var needs = map[string]need{
 	"windows":  {row: "window 600/min aligned, bare"},
 	"trial":    {row: "drain 16 in flight, 50ms, constant"},
 	"slowly":   {draw: countsOn, used: Stuck},
-	"mute":     {draw: Random(181), used: Low},
+	"mute":     {draw: Random(409), used: Low},
 	"before":   {row: "flood of 60/s, bare"},
 	"block":    {row: "30 s block on exhaustion, bare"},
 	"reported": {row: "drain IETF"},
