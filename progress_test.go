@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -454,7 +455,7 @@ func TestSlowPlacesThatAreReportedAreUsed(t *testing.T) {
 	vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Styles: []testserver.Style{testserver.Heroku}, Service: slow}
 	server := testserver.Run(t, testserver.Listen, vendor)
 	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
-	served := servedLast(t, vendor, transport, server.URL, whole, last)
+	served := servedLast(t, vendor, transport, server.URL, 16, whole, last)
 	if ideal := places * int(last/slow); served < ideal/2 {
 		t.Errorf("%d calls in the last %v, want half of the ideal %d at least", served, last, ideal)
 	}
@@ -471,39 +472,50 @@ func TestReportedBucketIsUsedAfterAnOutage(t *testing.T) {
 	}
 	server := testserver.Run(t, testserver.Listen, vendor)
 	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
-	served := servedLast(t, vendor, transport, server.URL, whole, last)
+	served := servedLast(t, vendor, transport, server.URL, 16, whole, last)
 	if most := int(rate * last.Seconds()); served < most*4/5 {
 		t.Errorf("%d calls in the last %v, want four fifths of %d at least", served, last, most)
 	}
 }
 
 // Answers take two seconds, as those of language models do. Calls in flight are no silence of the callers, so each
-// refusal shows the limit, over sockets, in real time.
+// refusal shows the limit, and a probe that was not refused at once has passed: over sockets, in real time.
 func TestLimitOfSlowAnswersIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("nearly a minute, for which CI has no time under the race detector: its tests without -short run it")
 	}
 	t.Parallel()
-	const rate, whole, last = 4, 54 * time.Second, 18 * time.Second
-	vendor := &testserver.Vendor{
-		Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, 3)}, Service: 2 * time.Second, Spread: 500 * time.Millisecond,
-		Styles: []testserver.Style{testserver.RetryAfterSeconds},
-	}
-	server := testserver.Run(t, testserver.Listen, vendor)
-	transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
-	served := servedLast(t, vendor, transport, server.URL, whole, last)
-	if most := int(rate * last.Seconds()); served < most*3/4 {
-		t.Errorf("%d calls in the last %v, want three quarters of %d at least", served, last, most)
+	for _, c := range []struct {
+		rate, burst, workers int
+		styles               []testserver.Style
+		whole, last          time.Duration
+	}{
+		{4, 3, 16, []testserver.Style{testserver.RetryAfterSeconds}, 54 * time.Second, 18 * time.Second},
+		{20, 5, 80, nil, 30 * time.Second, 15 * time.Second},
+	} {
+		t.Run(strconv.Itoa(c.rate), func(t *testing.T) {
+			t.Parallel()
+			vendor := &testserver.Vendor{
+				Limits: []testserver.Limit{testserver.TokenBucket(c.rate, time.Second, c.burst)}, Styles: c.styles,
+				Service: 2 * time.Second, Spread: 500 * time.Millisecond,
+			}
+			server := testserver.Run(t, testserver.Listen, vendor)
+			transport := &weir.Transport{Base: server.Transport(), Logger: slog.New(slog.DiscardHandler)}
+			served := servedLast(t, vendor, transport, server.URL, c.workers, c.whole, c.last)
+			if most := int(float64(c.rate) * c.last.Seconds()); served < most*3/4 {
+				t.Errorf("%d calls in the last %v, want three quarters of %d at least", served, c.last, most)
+			}
+		})
 	}
 }
 
-// servedLast has 16 workers send for a time, and returns how many calls were served in the last part of it.
-func servedLast(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport, url string, whole, last time.Duration) int {
+// servedLast has workers send for a time, and returns how many calls were served in the last part of it.
+func servedLast(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport, url string, count int, whole, last time.Duration) int {
 	t.Helper()
 	defer transport.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
-	for range 16 {
+	for range count {
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				harness.Sent(ctx, transport, url)
