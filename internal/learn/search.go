@@ -97,11 +97,9 @@ func (r *Search) early() {
 	if r.W == 0 || r.U >= narrow {
 		return
 	}
-	early := 0.0
-	if r.X < 0.5 {
-		early = 1
+	if r.Early -= r.Early / 8; r.X < 0.5 {
+		r.Early += 1.0 / 8
 	}
-	r.Early += (early - r.Early) / 8
 }
 
 // doubt lowers and widens the estimate after a refusal at a rate that measured nothing.

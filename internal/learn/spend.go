@@ -44,8 +44,8 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	switch {
 	case t.fills() || left > t.readers(s):
 		t.Gap = 0
-	case t.Gap > 0 && rose >= 1: // two more are there after twice as long
-		t.Gap = 2 * d / rose
+	case t.Gap > 0 && rose >= 1: // twice what a call takes is there by then
+		t.Gap = 2 * t.Call * d / rose
 	case t.Gap > 0:
 		t.Gap += d
 		return
@@ -183,6 +183,8 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case left < 1 && t.Stands && !t.Whole && t.back() > 0:
 		return 0, min(t.back().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
+	case left < t.Call && t.Found > 0: // by then one is there, if it goes on to rise
+		return 0, max(t.look(s, left), t.At.Add(seconds(min((t.Call-left)/t.Found, 60)))), false
 	}
 	return 0, t.look(s, left), false
 }

@@ -77,6 +77,19 @@ func TestTokensThatAreLeftBoundCalls(t *testing.T) {
 	}
 }
 
+// A quota of a minute's tokens is spent in a second, long before its rise is known for sure. From then on each call
+// waits until the level has risen by its cost, as far as it was seen to rise, and before that the level is read by
+// few calls: otherwise hundreds are refused.
+func TestTokensOfAMinuteAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := pricedRig(t, testserver.Pipe, modelVendor(testserver.TokenBucket(200_000, time.Minute, 200_000)), 1)
+		if wall, refused := r.DrainTokens(500); wall > 1.4 || refused > 10 {
+			t.Errorf("%.2f of the ideal time, %d refused, want 1.4 and 10 at most", wall, refused)
+		}
+	})
+}
+
 // The same for a limit of tokens that a used lane gets later.
 func TestTokensThatAreLeftBoundCallsAfterReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
