@@ -68,6 +68,12 @@ func TestReadingsBoundDepartures(t *testing.T) {
 			{after: time.Second, count: 1},
 			{after: 1001 * time.Millisecond, count: 1, want: 1},
 		},
+		"the last departure is dated later than the next call": {
+			{count: 8, want: 8},
+			{count: 2, entry: store.Entry{Landed: 8, Reading: reading(8, 2, 7)}, pace: store.Pacing{Interval: 300 * time.Microsecond}, want: 2},
+			{pace: store.Pacing{Interval: 300 * time.Microsecond}},
+			{after: 5 * time.Millisecond, count: 1, pace: store.Pacing{Interval: 300 * time.Microsecond}},
+		},
 		"refused calls spend nothing": {
 			{count: 8, want: 8},
 			{count: 9, entry: store.Entry{Landed: 4, Reading: reading(8, 4, 3)}},

@@ -39,7 +39,7 @@ local function readKnown(text, counts)
     k[name] = tonumber(values[i] or 0)
     if k[name] > 2^52 then return readKnown(nil, counts) end
   end
-  if k.lease > now + 1000000 then k.lease = 0 end -- no lease of a probe is longer
+  if k.lease > max(now, lane.furthest) + 1000000 then k.lease = 0 end -- no lease of a probe is longer
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
   end
