@@ -108,7 +108,7 @@ func (c *Course) Restore(learned []byte) {
 // window has time for, and some would depart in the next one.
 func (c *Course) planNext(v store.FleetState) learn.Plan {
 	granted := v.Ordinal
-	if v.Last <= v.Now {
+	if v.Last <= v.Now && c.fleet.unbound { // otherwise the store counts
 		granted = c.granted(v.Now.Add(-v.ClockOffset))
 	}
 	for _, back := range v.Canceled { // the call that this plan is for gives them back

@@ -28,7 +28,7 @@ const (
 // or the end of its window, is unknown.
 func (t *Ceiling) readers(s *State) float64 {
 	switch {
-	case t.timed() && (t.Ends > 0 || t.Held):
+	case t.timed() && (t.Ends > 0 || t.Held || t.Whole && t.Turns > 0 && t.Period >= coarse): // no call looks for the end
 		return 0
 	case t.Stands && !t.Whole && t.Period > inTime*s.RTT: // a log, whose calls come back one by one
 		return 1

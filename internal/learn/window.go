@@ -103,16 +103,13 @@ func (t *Ceiling) stand(s *State, left float64, here Level) {
 // jump applies a sudden rise of the level. A bucket would have risen before, too, so a window has
 // begun, or permits spent long ago no longer count.
 func (t *Ceiling) jump(f *Fact, left float64, here Level) {
-	if t.fills() {
-		return
-	}
 	rose, d := here.Low-t.Prev.High, max(here.At.Sub(t.Prev.At).Seconds(), 1e-6)
 	still, before := max(0, t.Prev.At.Sub(t.From.At).Seconds()), t.Prev.High-t.From.Low
 	if t.From.At == 0 {
 		still = 0
 	}
 	due := t.end() > t.At && f.Landed >= t.end() || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
-	if !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
+	if t.fills() || !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
 	if served := float64(f.Ordinal - t.Jump.Ordinal); served > t.size()+max(few, t.size()/8) { // a window has no more: it is a bucket that others leave
