@@ -175,12 +175,12 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	switch {
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false
+	case t.Stands && ahead > 0 && (left < 1 && t.Whole && s.RTT > answers/2.0 || !unanswered && left < keep+1) && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
+		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case unanswered: // its answer says more
 		return 0, now.Add(seconds(answers)), true
 	case left >= keep+1: // answers overtook each other: the next one says how much of it is sure
 		return 0, 0, false
-	case t.Stands && ahead > 0 && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
-		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case left < 1 && t.Stands && !t.Whole && t.back() > 0:
 		return 0, min(t.back().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case left < t.Call && t.Found > 0: // by then one is there, if it goes on to rise

@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -168,6 +169,29 @@ func TestRetryTimeDoesNotSlowReportedBucket(t *testing.T) {
 		}
 		if served < 580 {
 			t.Errorf("after a Retry-After of 15 s, %d calls were served in 30 s, want 580 at least", served)
+		}
+	})
+}
+
+// All of a short window is in flight for longer than a second. No more calls depart until it ends.
+func TestShortWindowOfSlowAnswersIsNotOverrun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const permits, window, warmup, whole = 5, 5 * time.Second, 2 * time.Minute, 5 * time.Minute
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.FixedWindow(permits, window)}, Service: 1200 * time.Millisecond, Spread: 600 * time.Millisecond,
+			Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
+		}
+		r := harness.PipeRig(t, vendor, new(weir.Transport))
+		ctx, cancel := context.WithCancel(t.Context())
+		callers := r.Callers(ctx, 400)
+		time.Sleep(whole)
+		cancel()
+		callers.Wait()
+		late := r.Vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warmup && a.At < whole })
+		served, windows := len(late.Granted()), int((whole-warmup)/window)
+		if refused := len(late) - served; served < permits*windows*95/100 || refused > windows/6 {
+			t.Errorf("in %d windows of %d calls, %d were served and %d refused", windows, permits, served, refused)
 		}
 	})
 }
