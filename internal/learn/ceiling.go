@@ -155,7 +155,12 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 		return false
 	}
 	t.Odd = 0
-	t.top(q.Remaining)
+	if q.Remaining > t.Top {
+		t.Top, t.Peaks = q.Remaining, 0
+	}
+	if q.Remaining == t.Top {
+		t.Peaks = min(t.Peaks+1, mostDoubt)
+	}
 	t.match(f, q.Remaining)
 	t.Answered = max(t.Answered, f.Ordinal)
 	if older { // a newer call says more
@@ -223,16 +228,6 @@ func (t *Ceiling) order(f *Fact) int64 {
 		return max(f.Ordinal, t.Last.Ordinal)
 	}
 	return f.Ordinal
-}
-
-// top notes the most permits that were ever left.
-func (t *Ceiling) top(left float64) {
-	if left > t.Top {
-		t.Top, t.Peaks = left, 0
-	}
-	if left == t.Top {
-		t.Peaks = min(t.Peaks+1, mostDoubt)
-	}
 }
 
 // size returns how many permits can be left at most, as far as readings show it.

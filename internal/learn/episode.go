@@ -71,7 +71,7 @@ func (s *State) sample(f *Fact) *sample {
 	if s.Asked.Ordinal > 0 {
 		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
 	}
-	if m.covered = m.probed; m.exact() {
+	if m.covered = m.probed; m.asked && m.probed == 0 { // it ended as reported
 		m.covered = max(0, s.forbidden(f))
 	}
 	if s.off(Covered) {

@@ -150,6 +150,3 @@ func (r *Search) kept(m *sample) float64 {
 	n := float64(m.refused.Ordinal-began.Ordinal) - rate*before
 	return max(counted*rate, n/(r.P+m.covered))
 }
-
-// exact reports whether the silence ended as reported.
-func (m *sample) exact() bool { return m.asked && m.probed == 0 }

@@ -22,6 +22,7 @@ const (
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
 	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
 	standing      = 3                      // permits by which a bucket would have risen before V counts as constant
+	unrisen       = 1.5                    // permits by which a bucket would have risen while its reset stayed the same
 	coarse        = 2                      // seconds: gateways report "1 s" in every answer (esp-v2)
 	mostMoves     = 2                      // a reset that moved this often ends no window
 )
@@ -36,6 +37,8 @@ var rounds = [...]time.Duration{
 type Ending struct {
 	Reset  throttle.Instant // earliest reported end of the window; zero: none
 	Full   float64          // longest reported time to the reset, in seconds
+	Named  throttle.Instant // departure of the first call whose answer named that end
+	NamedV float64          // V at it
 	Moves  int              // readings whose end contradicts the previous one, less windows that began since
 	Gap    float64          // seconds since the level last rose, as read by single calls; zero: enough is left
 	Ends   int              // windows in a row that ended at their reported end; negative: one did not
@@ -57,11 +60,15 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	t.Full = max(t.Full, q.Reset.Seconds())
 	switch {
 	case t.Reset == 0 || f.Landed.Add(blur) > t.Reset && at > t.Reset:
-		t.Reset, t.Moves = at, max(0, t.Moves-1)
+		t.Reset, t.Moves, t.Named, t.NamedV = at, max(0, t.Moves-1), f.Departed, t.V
 	case at.Sub(t.Reset).Abs() > blur:
-		t.Reset, t.Moves = at, min(t.Moves+1, 2*mostMoves)
+		t.Reset, t.Moves, t.Named, t.NamedV = at, min(t.Moves+1, 2*mostMoves), f.Departed, t.V
 	default:
 		t.Reset = min(t.Reset, at)
+		d := f.Departed.Sub(t.Named)
+		if rose := t.Slope * d.Seconds(); t.fills() && d > still && rose >= unrisen && t.V-t.NamedV < rose/2 { // a bucket would have risen, and its reset with it
+			t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last
+		}
 	}
 }
 

@@ -109,7 +109,7 @@ func TestFleetUsesAShortWindow(t *testing.T) {
 		}
 		late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warmup && a.At < whole })
 		served, windows := len(late.Granted()), int((whole-warmup)/window)
-		if refused := len(late) - served; served < permits*windows*95/100 || refused > windows/6 {
+		if refused := len(late) - served; served < permits*windows*95/100 || refused > windows/3 {
 			t.Errorf("in %d windows of %d calls, %d were served and %d refused", windows, permits, served, refused)
 		}
 	})
