@@ -107,7 +107,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probe sets the instant of the next probe.
 func (s *State) probe(now throttle.Instant) {
-	s.after(now, max(min(s.RTT, s.Passed().Seconds()), 1/s.RefR), s.Mode == Flight, s.RTT)
+	s.after(now, max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, soon))), 1/s.RefR), s.Mode == Flight, s.RTT)
 	if s.Mode != Flight {
 		s.blocks(s.Ref.At, s.Block)
 	}
@@ -124,11 +124,11 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 }
 
 // Passed returns after how long a probe without an answer has passed, if the vendor refuses much faster than it
-// serves: as far as is known, if it has served no call yet. It is an hour if that shows nothing, because a call that
-// was served may have left its place to the probe.
+// serves: as far as is known, if it has served no call yet and probes are soon. It is an hour if that shows nothing:
+// a call that was served may have left its place to the probe, or others had used up a long window.
 func (s *State) Passed() time.Duration {
 	passed := max(leastPassed, passes*s.Took)
-	if (s.Usual == 0 && s.Mode != Flight || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
+	if (s.Usual == 0 && s.Mode != Flight && s.Gap < max(soon, passed) || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
 		return seconds(passed)
 	}
 	return time.Hour

@@ -46,6 +46,33 @@ func TestWhenAProbeHasPassed(t *testing.T) {
 	}
 }
 
+// A window that others had used up serves one call after a long silence: a rate of one call in that time is far too
+// low, so calls leave as without a limit.
+func TestProbeOfALongSilenceHasNotPassed(t *testing.T) {
+	s := refusedAfter(0, false, 1, 10*time.Millisecond)
+	n := int64(30)
+	for s.Passed() == 50*time.Millisecond && n < 99 {
+		n++
+		left := s.Next
+		s = feed(s, learn.Fact{Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: true, Departed: left, Landed: left.Add(10 * time.Millisecond)})
+	}
+	if silence := s.Next.Sub(at(12)); s.Passed() != time.Hour || silence < 2*time.Second || silence > 10*time.Second {
+		t.Errorf("probes pass after %v until a silence of %v", s.Passed(), silence)
+	}
+}
+
+// A window that the lane itself has used up is long, so it is not probed many times in a second.
+func TestSpentWindowIsProbedLater(t *testing.T) {
+	for _, period := range []float64{0, 40} {
+		s := refusedAfter(20, false, 2, 10*time.Millisecond)
+		s.Episode, s.P, s.W, s.R = false, period, 20, 20
+		s = feed(s, learn.Fact{Ordinal: 31, Granted: 31, Flying: 2, Waited: true, Refused: true, Departed: at(20), Landed: at(20.01)})
+		if gap, want := s.Next.Sub(at(20.01)), 50+950*time.Duration(min(period, 1)); gap.Round(time.Millisecond) != want*time.Millisecond {
+			t.Errorf("a period of %v s: the first probe after %v, want %v ms", period, gap, int(want))
+		}
+	}
+}
+
 // Such a probe ends the episode, and no calls in flight are counted.
 func TestPassedProbeEndsTheEpisode(t *testing.T) {
 	for _, flying := range []int{2, 9} {

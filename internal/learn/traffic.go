@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -28,9 +29,7 @@ const (
 // trip notes how long it took until the fact of an answer was observed.
 func (t *Traffic) trip(f *Fact, now throttle.Instant) {
 	rtt := max(0, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
-	if t.RTT == 0 {
-		t.RTT = rtt
-	}
+	t.RTT = cmp.Or(t.RTT, rtt)
 	t.RTT += (rtt - t.RTT) / smoothTrip
 }
 
