@@ -107,7 +107,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 
 // probe sets the instant of the next probe.
 func (s *State) probe(now throttle.Instant) {
-	s.after(now, max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, s.RTT/6))), 1/s.RefR), s.Mode == Flight, s.RTT)
+	s.after(now, max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, s.RTT/tripParts))), 1/s.RefR), s.Mode == Flight, s.RTT)
 	if s.Mode != Flight {
 		s.blocks(s.Ref.At, s.Block)
 	}

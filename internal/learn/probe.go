@@ -18,6 +18,7 @@ const (
 	freedTrips  = 8     // round trips
 	passes      = 4     // times as long as a refusal takes
 	leastPassed = 0.050 // seconds: refusals of one vendor differ
+	tripParts   = 6     // of a round trip: a window that was spent is probed after one of them at the soonest. Test "SpentWindowIsProbedLater"
 	soon        = 1     // seconds: without an answer, a call leaves in each. They show more than one probe in a long silence
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
 )
