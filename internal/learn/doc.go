@@ -11,10 +11,10 @@
 //     estimate to above it, as CUBIC leaves its plateau. A refusal ends the search, and the
 //     next estimate lies between the rate that was served, which is counted exactly, and the
 //     one that was refused (as lt_bw in Linux' tcp_bbr.c).
-//   - [Probe] (probe.go): after a refusal one probe at a time is sent, each 1.5 times later, until a refusal would have come.
-//   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused
-//     call is tried again with fewer in flight: if fewer are never refused, the vendor
-//     counts calls in flight.
+//   - [Probe] (probe.go): after a refusal one probe at a time is sent, each 1.5 times later. It has
+//     passed once it is served, or if its refusal would have come by now.
+//   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused call is tried
+//     again with fewer in flight: if fewer are never refused, the vendor counts calls in flight.
 //   - [Before] (before.go): others that take everything for a moment look like a fallen limit,
 //     so the earlier rate is tried again.
 //   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): the reported

@@ -35,11 +35,9 @@ func (t *Traffic) trip(f *Fact, now throttle.Instant) {
 
 // wait notes whether a caller waited when f departed.
 func (t *Traffic) wait(f *Fact) {
-	free := 0.0
-	if !f.Waited {
-		free = 1
+	if t.Slack -= t.Slack / smoothSlack; !f.Waited {
+		t.Slack = min(t.Slack+1.0/smoothSlack, mostSlack)
 	}
-	t.Slack = min(t.Slack+(free-t.Slack)/smoothSlack, mostSlack)
 }
 
 // depart notes a departure.

@@ -37,7 +37,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 		switch wait := f.Until.Sub(f.Landed) - time.Second; { // it may be rounded up
 		case !t.fills():
 		case f.Until.Sub(t.Reset).Abs() <= time.Second && t.Slope*wait.Seconds() >= standing: // a bucket would have a permit sooner: a window ends then
-			t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last
+			t.isWindow()
 		case left < 1 && f.Landed.Sub(t.Cut).Seconds() > s.RTT: // it rises more slowly than believed, or not at all
 			t.Slope, t.Blur, t.From, t.Cut = slower*t.Slope, slower*t.Slope, t.Mid, f.Landed
 		}

@@ -65,12 +65,14 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 		t.Reset, t.Moves, t.Named, t.NamedV = at, min(t.Moves+1, 2*mostMoves), f.Departed, t.V
 	default:
 		t.Reset = min(t.Reset, at)
-		d := f.Departed.Sub(t.Named)
-		if rose := t.Slope * d.Seconds(); t.fills() && d > still && rose >= unrisen && t.V-t.NamedV < rose/2 { // a bucket would have risen, and its reset with it
-			t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last
+		if d := f.Departed.Sub(t.Named).Seconds(); t.fills() && d > still.Seconds() && t.Slope*d >= unrisen && t.V-t.NamedV < t.Slope*d/2 { // a bucket would have risen, and its reset with it
+			t.isWindow()
 		}
 	}
 }
+
+// isWindow corrects a level that was taken for a bucket's.
+func (t *Ceiling) isWindow() { t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last }
 
 // rough reports whether a reset hardly shows a window's end, because it is in whole seconds and the
 // window is short.

@@ -98,22 +98,7 @@ func TestFleetUsesAShortWindow(t *testing.T) {
 	}
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const permits, window, warmup, whole = 5, 5 * time.Second, 2 * time.Minute, 5 * time.Minute
-		vendor := &testserver.Vendor{
-			Limits: []testserver.Limit{testserver.FixedWindow(permits, window)}, Service: 50 * time.Millisecond, Spread: 25 * time.Millisecond,
-			Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		all := harness.NewFleet(t, 8, vendor).Callers(ctx, 50)
-		time.Sleep(whole)
-		cancel()
-		for _, c := range all {
-			c.Wait()
-		}
-		late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warmup && a.At < whole })
-		served, windows := len(late.Granted()), int((whole-warmup)/window)
-		if refused := len(late) - served; served < permits*windows*95/100 || refused > windows/3 {
-			t.Errorf("in %d windows of %d calls, %d were served and %d refused", windows, permits, served, refused)
-		}
+		vendor := shortWindow(50 * time.Millisecond)
+		useShortWindow(t, vendor, harness.NewFleet(t, 8, vendor).Replicas, 50, 12)
 	})
 }

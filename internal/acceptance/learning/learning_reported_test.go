@@ -173,25 +173,39 @@ func TestRetryTimeDoesNotSlowReportedBucket(t *testing.T) {
 	})
 }
 
+// shortWindow is a vendor of five calls in five seconds, which reports what is left.
+func shortWindow(service time.Duration) *testserver.Vendor {
+	return &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.FixedWindow(5, 5*time.Second)}, Service: service, Spread: service / 2,
+		Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
+	}
+}
+
+// useShortWindow has callers of each rig use such a vendor for five minutes. It requires that nearly all of the last
+// 36 windows is served, and few calls are refused.
+func useShortWindow(t *testing.T, vendor *testserver.Vendor, rigs []*harness.Rig, callers, few int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all []*harness.Callers
+	for _, r := range rigs {
+		all = append(all, r.Callers(ctx, callers))
+	}
+	time.Sleep(5 * time.Minute)
+	cancel()
+	for _, c := range all {
+		c.Wait()
+	}
+	late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > 2*time.Minute && a.At < 5*time.Minute })
+	if served := len(late.Granted()); served < 36*5*95/100 || len(late)-served > few {
+		t.Errorf("in 36 windows of 5 calls, %d were served and %d refused", served, len(late)-served)
+	}
+}
+
 // All of a short window is in flight for longer than a second. No more calls depart until it ends.
 func TestShortWindowOfSlowAnswersIsNotOverrun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const permits, window, warmup, whole = 5, 5 * time.Second, 2 * time.Minute, 5 * time.Minute
-		vendor := &testserver.Vendor{
-			Limits: []testserver.Limit{testserver.FixedWindow(permits, window)}, Service: 1200 * time.Millisecond, Spread: 600 * time.Millisecond,
-			Styles: []testserver.Style{testserver.XRateLimitEpoch, testserver.RetryAfterSeconds},
-		}
-		r := harness.PipeRig(t, vendor, new(weir.Transport))
-		ctx, cancel := context.WithCancel(t.Context())
-		callers := r.Callers(ctx, 400)
-		time.Sleep(whole)
-		cancel()
-		callers.Wait()
-		late := r.Vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warmup && a.At < whole })
-		served, windows := len(late.Granted()), int((whole-warmup)/window)
-		if refused := len(late) - served; served < permits*windows*95/100 || refused > windows/6 {
-			t.Errorf("in %d windows of %d calls, %d were served and %d refused", windows, permits, served, refused)
-		}
+		vendor := shortWindow(1200 * time.Millisecond)
+		useShortWindow(t, vendor, []*harness.Rig{harness.PipeRig(t, vendor, new(weir.Transport))}, 400, 6)
 	})
 }
