@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -100,10 +101,7 @@ func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Du
 	key := q.Key()
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.Key == key && t.exact() {
-			if !t.Term.over(now) {
-				wait = t.Term.End.Sub(now)
-			}
-			return true, wait
+			return true, max(0, t.Term.End.Sub(now))
 		}
 	}
 	return false, 0
@@ -118,10 +116,7 @@ func (s *State) Room(now throttle.Instant, granted, flying, cost int64) (n float
 		if !t.exact() {
 			continue
 		}
-		room, most, end := t.C-float64(granted), max(t.Limit, 1), t.Term.End.Add(ResetGuard)
-		if t.Limit == 0 {
-			most = math.Inf(1)
-		}
+		room, most, end := t.C-float64(granted), max(1, cmp.Or(t.Limit, math.Inf(1))), t.Term.End.Add(ResetGuard)
 		if t.Term.over(now) { // the quota is whole, less what is in flight
 			room, end = most-float64(flying), throttle.Never
 		}

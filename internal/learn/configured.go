@@ -15,6 +15,10 @@ const (
 // believes reports whether the configured limits are assumed to be the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
+// configured reports whether configured limits name a rate. Those in another unit, such as tokens, or of a day name none,
+// so the vendor's is as unknown as without them.
+func (s *State) configured() bool { return s.ceiling() < math.Inf(1) }
+
 // ceiling returns the rate that the configured limits allow.
 func (s *State) ceiling() float64 {
 	if s.Setting.Configured > 0 {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -77,5 +78,17 @@ func TestConfiguredRateIsInForceAgain(t *testing.T) {
 	}
 	if p := s.Plan(s.now, s.ordinal); p.Rate < 100 {
 		t.Errorf("the rate after %d answers is %.1f/s, want the configured 100/s again", s.ordinal, p.Rate)
+	}
+}
+
+// Configured limits that name no rate, such as those in tokens, leave the estimate finite.
+func TestRateIsFoundBesideLimitsThatNameNone(t *testing.T) {
+	s := hundred()
+	s.Setting.Configured = math.Inf(1)
+	for i := range 400 {
+		s.answer(i%40 == 39)
+	}
+	if p := s.Plan(s.now, s.ordinal); p.Rate <= 0 || p.Rate > 1000 {
+		t.Errorf("after ten refusals at 100/s the rate is %v, want 1000/s at most", p.Rate)
 	}
 }

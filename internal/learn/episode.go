@@ -187,7 +187,7 @@ func (s *State) end(f *Fact) {
 // still be right. It may be if it comes from configured limits. It also may be if it comes
 // from a memory, unless calls left much faster than it says when one was refused.
 func (s *State) presumed() bool {
-	return s.W > 0 && !s.Measured && (s.Setting.Configured > 0 || s.RefR < 1.5*s.W)
+	return s.W > 0 && !s.Measured && (s.configured() || s.RefR < 1.5*s.W)
 }
 
 // mute reports whether a window was used up when it had hardly begun, which measures nothing.

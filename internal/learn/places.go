@@ -124,7 +124,7 @@ func (p *Places) crowded(f *Fact, flying float64, now throttle.Instant) bool {
 // firstRefusal chooses what the vendor is assumed to count.
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	switch {
-	case s.Setting.Configured > 0 && !s.off(Near):
+	case s.configured() && !s.off(Near):
 		s.nearConfigured()
 	case f.Until > 0 || f.Flying < leastPlaces || now < s.Banned || s.Setting.Shared || s.off(Trials):
 		s.toRate()

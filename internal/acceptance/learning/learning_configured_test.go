@@ -114,3 +114,55 @@ func TestConfiguredRateIsBackByItself(t *testing.T) {
 		})
 	}
 }
+
+// A limit in tokens, or of a day, says nothing of how many calls a second a vendor serves: that is
+// found as if nothing were configured.
+func TestRateBesideLimitsOfOtherKindsIsFound(t *testing.T) {
+	t.Parallel()
+	limits := map[string]throttle.Limit{
+		"tokens": harness.Named(throttle.TokenBucket(1_000_000, time.Minute, 1_000_000), "tokens"),
+		"a day":  throttle.FixedWindow(1_000_000, 24*time.Hour),
+	}
+	for name, limit := range limits {
+		for _, replicas := range []int{1, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{
+					Limits: []testserver.Limit{testserver.TokenBucket(10, time.Second, 10)}, Styles: []testserver.Style{testserver.RetryAfterMillis}, Service: 50 * time.Millisecond,
+				}
+				rigs := []*harness.Rig{harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{limit}})}
+				if replicas > 1 {
+					rigs = harness.NewFleet(t, replicas, vendor, limit).Replicas
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var line sync.WaitGroup
+				for _, r := range rigs {
+					r.Transport.Cost = func(*http.Request, throttle.Limit) int { return 10 }
+					for range 18 / replicas {
+						line.Go(func() {
+							for ctx.Err() == nil {
+								r.Get(ctx, "")
+							}
+						})
+					}
+				}
+				const warm, whole = 30 * time.Second, 90 * time.Second
+				time.Sleep(whole)
+				cancel()
+				line.Wait()
+				served, refused := 0, 0
+				for _, a := range vendor.Arrivals() {
+					switch {
+					case a.At < warm:
+					case a.Granted:
+						served++
+					default:
+						refused++
+					}
+				}
+				if served < 570 || refused > 12 {
+					t.Errorf("a limit of %s, %d processes: %d of 600 calls served and %d refused, want 570 at least and 12 at most", name, replicas, served, refused)
+				}
+			})
+		}
+	}
+}
