@@ -1,7 +1,6 @@
 package course
 
 import (
-	"math"
 	"time"
 
 	"github.com/weirgo/weir/internal/learn"
@@ -13,7 +12,7 @@ import (
 func SettingOf(limits []throttle.Limit) learn.Setting {
 	var set learn.Setting
 	if len(limits) > 0 {
-		set.Configured = math.Inf(1)
+		set.Configured = learn.AnyRate
 	}
 	for _, limit := range limits {
 		limit = limit.Enforced()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -212,7 +211,7 @@ func (l *Lane) SinceRefusal() time.Duration {
 // Configured returns how many requests per second the configured limits of up
 // to a minute allow. Zero means any number.
 func (l *Lane) Configured() float64 {
-	if rate := course.SettingOf(l.Limits()).Configured; !math.IsInf(rate, 1) {
+	if rate := course.SettingOf(l.Limits()).Configured; rate < learn.AnyRate {
 		return rate
 	}
 	return 0

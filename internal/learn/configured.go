@@ -1,6 +1,6 @@
 package learn
 
-import "math"
+import "cmp"
 
 // An owner who configures a limit usually knows the vendor's, more or less. So nothing slows a configured lane
 // before its first refusal, whatever quotas are reported: a gateway that reports "0 remaining" on every answer
@@ -12,20 +12,18 @@ const (
 	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter caps it
 )
 
+// AnyRate is the rate of a [Setting] whose limits name none, such as one in tokens or of a day: the vendor's is as unknown
+// as without them. It is finite, because a State is sent as JSON, and more than a lane can send.
+const AnyRate = 1e9
+
 // believes reports whether the configured limits are assumed to be the vendor's.
 func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
 
-// configured reports whether configured limits name a rate. Those in another unit, such as tokens, or of a day name none,
-// so the vendor's is as unknown as without them.
-func (s *State) configured() bool { return s.ceiling() < math.Inf(1) }
+// configured reports whether configured limits name a rate.
+func (s *State) configured() bool { return s.ceiling() < AnyRate }
 
 // ceiling returns the rate that the configured limits allow.
-func (s *State) ceiling() float64 {
-	if s.Setting.Configured > 0 {
-		return s.Setting.Configured
-	}
-	return math.Inf(1)
-}
+func (s *State) ceiling() float64 { return cmp.Or(s.Setting.Configured, AnyRate) }
 
 // nearConfigured assumes the vendor's limit near the configured one, at the first refusal.
 func (s *State) nearConfigured() {

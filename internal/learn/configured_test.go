@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -84,7 +83,7 @@ func TestConfiguredRateIsInForceAgain(t *testing.T) {
 // Configured limits that name no rate, such as those in tokens, leave the estimate finite.
 func TestRateIsFoundBesideLimitsThatNameNone(t *testing.T) {
 	s := hundred()
-	s.Setting.Configured = math.Inf(1)
+	s.Setting.Configured = AnyRate
 	for i := range 400 {
 		s.answer(i%40 == 39)
 	}

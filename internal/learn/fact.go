@@ -29,7 +29,7 @@ func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 // A Setting is the lane's configuration. With the zero Setting nothing is configured, and reported
 // windows are spent as calls come.
 type Setting struct {
-	Configured float64 // permits per second of the configured limits; infinite: none that counts requests in a minute or less; zero: no limits
+	Configured float64 // permits per second of the configured limits; AnyRate: they name none; zero: there are none
 	Burst      float64 // permits of the configured limits at once
 	Shared     bool    // processes share the lane: none knows all calls in flight, so the vendor is not assumed to count those
 	Waits      bool    // wait for resets that are exact: see [State.Room]

@@ -39,7 +39,6 @@ const (
 	quarters   = 4     // marks in a search
 	farthestX  = 40    // 2^40 times the first step: any rate has been reached
 	tooEarly   = 0.7   // of the lower bound, after a refusal early in a search. Random vendors whose refusals count
-	highest    = 1e9   // permits per second: more than a lane can send
 )
 
 // The length of a search, in seconds times W/U calls. It is what a refusal costs, so that
@@ -77,7 +76,7 @@ func (r *Search) grow(f *Fact, asked bool, least float64) {
 		step = max(step, 0.4/(r.R*r.P))
 	}
 	r.Rise = min(max(step, least), mostRise/max(1, float64(f.Flying)))
-	r.R = min(r.R*math.Exp(r.Rise), highest)
+	r.R = min(r.R*math.Exp(r.Rise), AnyRate)
 }
 
 // refused lowers the rate in force, if there is an estimate, until the episode ends: further if
