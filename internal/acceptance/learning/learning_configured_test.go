@@ -145,7 +145,7 @@ func TestRateBesideLimitsOfOtherKindsIsFound(t *testing.T) {
 						})
 					}
 				}
-				const warm, whole = 60 * time.Second, 180 * time.Second
+				const warm, whole = 120 * time.Second, 240 * time.Second
 				time.Sleep(whole)
 				cancel()
 				line.Wait()
