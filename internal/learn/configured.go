@@ -17,10 +17,10 @@ const (
 const AnyRate = 1e9
 
 // believes reports whether the configured limits are assumed to be the vendor's.
-func (s *State) believes() bool { return s.Setting.Configured > 0 && s.Mode == Start && s.Cut == 0 }
+func (s *State) believes() bool { return s.configured() && s.Mode == Start && s.Cut == 0 }
 
 // configured reports whether configured limits name a rate.
-func (s *State) configured() bool { return s.ceiling() < AnyRate }
+func (s *State) configured() bool { return s.Setting.Configured > 0 && s.Setting.Configured < AnyRate }
 
 // ceiling returns the rate that the configured limits allow.
 func (s *State) ceiling() float64 { return cmp.Or(s.Setting.Configured, AnyRate) }

@@ -91,3 +91,15 @@ func TestRateIsFoundBesideLimitsThatNameNone(t *testing.T) {
 		t.Errorf("after ten refusals at 100/s the rate is %v, want 1000/s at most", p.Rate)
 	}
 }
+
+// Beside such limits, what is reported bounds departures from the first reading on.
+func TestQuotaBesideLimitsThatNameNoRateHolds(t *testing.T) {
+	s := hundred()
+	s.Setting.Configured = AnyRate
+	for range 20 {
+		s.answer(false, minute(600, 2))
+	}
+	if p := s.Plan(s.now, s.ordinal+3); p.Hold <= s.now {
+		t.Error("three calls more than the 2 that are left are not held")
+	}
+}
