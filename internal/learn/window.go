@@ -17,6 +17,7 @@ const (
 	early         = 0.98                   // of a length, after which the next end is probed: too early costs a permit, too late a part of the window
 	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
 	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
+	mayBeTwo      = 2                      // windows in a row of a length, after which one is probed at half of it: each may have been two
 	mostTurns     = 8                      // bound of the count of windows that ended when probed
 	refuted       = 2                      // windows in a row that end earlier than reported, beyond rounding
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
@@ -91,6 +92,8 @@ func (t *Ceiling) end() throttle.Instant {
 		return min(t.Reset, t.Jump.At.Add(seconds(t.Period)))
 	case t.timed():
 		return t.Reset
+	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && t.Least < t.Period/2:
+		return t.Jump.At.Add(seconds(t.Period / 2))
 	case t.Stands:
 		return t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period)))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/acceptance/harness"
 	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A reportingVendor reports on every answer what is left.
@@ -207,5 +208,33 @@ func TestShortWindowOfSlowAnswersIsNotOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vendor := shortWindow(1200 * time.Millisecond)
 		useShortWindow(t, vendor, []*harness.Rig{harness.PipeRig(t, vendor, new(weir.Transport))}, 400, 6)
+	})
+}
+
+// A lane whose configured limit is too high spends a whole window at once, and may then sleep through the next one. It
+// does not go on to use only every other one.
+func TestEveryWindowIsUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.FixedWindow(100, time.Minute)}, Styles: []testserver.Style{testserver.Heroku}, Service: 50 * time.Millisecond,
+		}
+		r := harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(5, time.Second, 5)}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var line sync.WaitGroup
+		for range 8 {
+			line.Go(func() {
+				for ctx.Err() == nil {
+					r.Get(ctx, "")
+				}
+			})
+		}
+		time.Sleep(12 * time.Minute)
+		cancel()
+		line.Wait()
+		late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > 7*time.Minute && a.At < 12*time.Minute })
+		if served := len(late.Granted()); served < 480 || len(late)-served > 3 {
+			t.Errorf("in five windows of 100 calls, %d were served and %d refused, want 480 at least and 3 at most", served, len(late)-served)
+		}
 	})
 }
