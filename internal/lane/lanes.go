@@ -34,7 +34,7 @@ type Lanes struct {
 	gone   []*Lane // to be closed once mu is released
 
 	groups   groups
-	resolver resolver
+	resolved atomic.Pointer[[]throttle.Limit] // the last list; nil: none yet
 }
 
 // New returns an empty set of lanes.
@@ -155,7 +155,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
-	resolved, err := s.resolver.resolve(limits)
+	resolved, err := s.resolve(limits)
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -180,6 +180,20 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		s.latest.Store(l)
 	}
 	return l, nil
+}
+
+// resolve returns the resolved limits. Lanes with the same limits share one list, because there may
+// be a million such lanes.
+func (s *Lanes) resolve(given []throttle.Limit) (*[]throttle.Limit, error) {
+	limits, err := throttle.Resolve(given...)
+	if err != nil {
+		return nil, err
+	}
+	if last := s.resolved.Load(); last != nil && slices.Equal(*last, limits) {
+		return last, nil
+	}
+	s.resolved.Store(&limits)
+	return &limits, nil
 }
 
 // Sublane returns the sub-lane of a part of a lane, with the request counted in. It makes one of

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,7 +39,7 @@ func (s *Lanes) Check(limits func(key string) []throttle.Limit) error {
 	for _, l := range s.All() {
 		ordered, err := s.Ordered(*l.limits.Load(), limits(l.Key))
 		if err == nil {
-			_, err = s.resolver.resolve(ordered)
+			_, err = s.resolve(ordered)
 		}
 		if err != nil && len(errs) < maxNamed {
 			errs = append(errs, fmt.Errorf("limits of lane %q: %w", l.Key, err))
@@ -69,7 +70,7 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	if err != nil {
 		return err
 	}
-	resolved, err := s.resolver.resolve(limits)
+	resolved, err := s.resolve(limits)
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
@@ -120,3 +121,6 @@ func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) 
 	}
 	return append(ordered, rest...), nil
 }
+
+// unitOf returns the unit of a limit; the zero unit is "requests".
+func unitOf(l throttle.Limit) string { return cmp.Or(l.Unit, "requests") }
