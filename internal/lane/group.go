@@ -21,8 +21,7 @@ type Group struct {
 // A roster is a lane's line for groups.
 type roster struct {
 	*shaping.Roster
-	own   []*Group // of which it is the narrowest lane, or a sub-lane; under the lock of groups
-	wider bool     // it is in others, too
+	groups map[*Group]bool // that it is in; under the lock of groups
 }
 
 // groups are those of one owner, bounded by the number of lanes.
@@ -89,11 +88,8 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 	g.queue.Hook = &g.hook
 	s.groups.makeRoom(s.settings.MaxLanes)
 	s.groups.of[g.members] = g
-	for _, l := range g.Lanes[1:] {
-		l.roster.wider = true
-	}
-	for r := range g.owners {
-		r.own = append(r.own, g)
+	for _, l := range all {
+		l.roster.groups[g] = true
 	}
 	return g
 }
@@ -105,19 +101,9 @@ func (s *groups) rosterOf(l *Lane) *shaping.Roster {
 		if l.sub != nil {
 			made = s.junction.NewPart
 		}
-		l.roster = &roster{Roster: made(l.name(), l.Queue)}
+		l.roster = &roster{made(l.name(), l.Queue), make(map[*Group]bool)}
 	}
 	return l.roster.Roster
-}
-
-// owners yields the rosters that list the group. A wide lane is in too many.
-func (g *Group) owners(yield func(*roster) bool) {
-	for _, l := range g.sublanes {
-		if !yield(l.roster) {
-			return
-		}
-	}
-	yield(g.Lanes[0].roster)
 }
 
 // makeRoom drops idle groups, if there are as many groups as may be.
@@ -135,8 +121,8 @@ func (s *groups) makeRoom(most int) {
 // drop removes a group in which nobody is.
 func (s *groups) drop(g *Group) {
 	delete(s.of, g.members)
-	for r := range g.owners {
-		r.own = slices.DeleteFunc(r.own, func(o *Group) bool { return o == g })
+	for _, l := range slices.Concat(g.Lanes, g.sublanes) {
+		delete(l.roster.groups, g)
 	}
 	_ = g.queue.Close() // it says nothing else
 }
@@ -145,17 +131,11 @@ func (s *groups) drop(g *Group) {
 func (s *groups) dropAll(of *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := of.roster
-	for r != nil && len(r.own) > 0 {
-		s.drop(r.own[0])
-	}
-	if r == nil || !r.wider { // as with most lanes: there may be a group for each of them
+	if of.roster == nil {
 		return
 	}
-	for _, g := range s.of {
-		if slices.Contains(g.Lanes, of) {
-			s.drop(g)
-		}
+	for g := range of.roster.groups {
+		s.drop(g)
 	}
 }
 
