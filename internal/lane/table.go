@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/weirgo/weir/throttle"
 )
 
 // idle is how long an unused lane stays in the table.
@@ -23,28 +21,20 @@ const asked = 4
 // milliseconds.
 const askedMost = 10_000
 
-// restsEach is how long a lane that may not be removed is not checked again, for each lane of the
-// table: in one of 10,000 lanes for a second. So at most 10,000 lanes are checked a second.
+// restsEach is how long a full table is not checked again, for each lane that may not be removed: one
+// of 10,000 lanes for a second. So at most 10,000 lanes are checked a second.
 const restsEach = 100 * time.Microsecond
-
-// A rest is a lane that is not checked until an instant.
-type rest struct {
-	lane  *Lane
-	until throttle.Instant
-}
 
 // A table is a bounded set of lanes. Lanes are found without a lock. Everything else is done under
 // the lock of the table's lanes, except for the list of idle lanes.
 //
-// Each unused lane is in either idle or resting. A lane joins idle when its last user leaves, and
-// stays there when others enter: so a call costs nothing for it. Lanes in use are sorted out when a
-// new key needs a place.
+// A lane joins idle when its last user leaves, and stays there when others enter: so a call costs
+// nothing for it. Lanes in use are sorted out when a new key needs a place.
 type table struct {
 	keep  time.Duration // how long an unused lane stays
 	index sync.Map      // lane.name -> *Lane
 	n     int           // of lanes
-
-	resting []rest // lanes that had to stay, in order of their instants
+	rests time.Time     // a full table is not checked before
 
 	mu   sync.Mutex // the innermost
 	idle []*Lane    // in order of arrival
@@ -94,32 +84,36 @@ func (t *table) list(l *Lane) {
 // it has removed, which the caller closes. It removes idle lanes that were unused for long. If the
 // table is full, it also removes the least recently used removable one of several.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
-	now := throttle.InstantOf(time.Now())
-	t.wake(now)
 	full, most := t.n >= bound, asked
 	if full {
-		most = askedMost
+		if most = askedMost; time.Now().Before(t.rests) {
+			return false, nil
+		}
 	}
-	for n := 0; n < most; {
+	var stay []*Lane
+	defer func() { t.relist(stay) }()
+	for len(stay) < most {
 		lanes := t.unused()
 		for i, l := range lanes {
 			age := l.age()
-			if n >= most || age <= t.keep && !full {
-				t.relist(lanes[i:])
+			if len(stay)+len(gone) >= most || age <= t.keep && !full {
+				stay = append(stay, lanes[i:]...)
 				return !full, gone
 			}
-			n++
-			if l.retire(age > idle) {
-				t.remove(l)
-				gone = append(gone, l)
-				full = t.n >= bound
+			if !l.retire(age > idle) {
+				stay = append(stay, l)
 				continue
 			}
-			t.resting = append(t.resting, rest{l, now.Add(time.Duration(t.n) * restsEach)})
+			t.remove(l)
+			gone = append(gone, l)
+			full = t.n >= bound
 		}
 		if !full || len(lanes) == 0 {
 			break
 		}
+	}
+	if full {
+		t.rests = time.Now().Add(time.Duration(len(stay)) * restsEach)
 	}
 	return !full, gone
 }
@@ -151,13 +145,4 @@ func (t *table) relist(lanes []*Lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle = append(t.idle, lanes...)
-}
-
-// wake puts lanes that have rested back into the list of idle lanes.
-func (t *table) wake(now throttle.Instant) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.resting) > 0 && t.resting[0].until <= now {
-		t.idle, t.resting = append(t.idle, t.resting[0].lane), t.resting[1:]
-	}
 }
