@@ -108,7 +108,7 @@ func (s *Lanes) present(key string, makes bool) (l *Lane, shared bool, err error
 			s.room(&s.sublanes) // a lane stays as long as its sub-lanes
 			s.room(&s.keyed)
 		}
-		if s.keyed.n < s.settings.MaxLanes {
+		if len(s.keyed.lanes) < s.settings.MaxLanes {
 			return nil, false, nil
 		}
 		l = s.overflow.Load()
@@ -148,7 +148,7 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
 		shared && s.overflow.Load() != nil,
-		!shared && (s.keyed.find(key) != nil || s.keyed.n >= s.settings.MaxLanes):
+		!shared && (s.keyed.find(key) != nil || len(s.keyed.lanes) >= s.settings.MaxLanes):
 		return nil, nil
 	}
 	shadow, err := newShadow(s.settings.Shadow, s.settings.Line.MaxWaiting)
@@ -244,7 +244,7 @@ func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 func (s *Lanes) All() []*Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.AppendSeq(make([]*Lane, 0, s.keyed.n+1), s.Each)
+	return slices.AppendSeq(make([]*Lane, 0, len(s.keyed.lanes)+1), s.Each)
 }
 
 // Each calls f with each lane that holds limits, until f returns false. It
