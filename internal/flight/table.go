@@ -91,7 +91,6 @@ type Table struct {
 	last  *Call         // in the order of departures
 	fresh *Call         // the first that does not hang; nil: all hang
 	usual time.Duration // duration of an answer; zero: no answer yet
-	spare *Call         // entries to reuse
 }
 
 // Look returns the state of the table.
@@ -133,12 +132,7 @@ func (t *Table) Kept() int64 { return t.kept.Load() }
 // Board makes the entry of a call that departs now.
 func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 	t.Leave(id) // it was never landed
-	c := t.spare
-	if c == nil {
-		c = new(Call)
-	}
-	t.spare = c.next
-	*c = Call{ID: id, At: now, prev: t.last}
+	c := &Call{ID: id, At: now, prev: t.last}
 	if t.last != nil { // calls that depart together may have read the clock in another order
 		c.At, t.last.next = max(now, t.last.At), c
 	}
@@ -157,24 +151,22 @@ func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 // Find returns the entry of a call, or nil.
 func (t *Table) Find(id uint64) *Call { return t.calls[id] }
 
-// Land removes the entry of a call that was answered now, or has failed. It returns the zero call
-// without an entry.
-func (t *Table) Land(now throttle.Instant, id uint64) Call {
+// Land removes and returns the entry of a call that was answered now, or has failed, or nil.
+func (t *Table) Land(now throttle.Instant, id uint64) *Call {
 	c := t.Leave(id)
-	if c.ID == 0 {
-		return c
+	if c != nil {
+		took := now.Sub(c.At)
+		t.usual = cmp.Or(t.usual, took)
+		t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
 	}
-	took := now.Sub(c.At)
-	t.usual = cmp.Or(t.usual, took)
-	t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
 	return c
 }
 
-// Leave removes the entry of a call that does not depart after all.
-func (t *Table) Leave(id uint64) Call {
+// Leave removes and returns the entry of a call that does not depart after all, or nil.
+func (t *Table) Leave(id uint64) *Call {
 	c := t.calls[id]
 	if c == nil {
-		return Call{}
+		return nil
 	}
 	delete(t.calls, id)
 	t.kept.Add(-1)
@@ -192,11 +184,7 @@ func (t *Table) Leave(id uint64) Call {
 	} else {
 		c.next.prev = c.prev
 	}
-	left := *c
-	left.prev, left.next = nil, nil
-	*c = Call{next: t.spare}
-	t.spare = c
-	return left
+	return c
 }
 
 // end reports that a call is no longer in flight.
