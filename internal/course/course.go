@@ -169,14 +169,6 @@ func (c *Course) Resume(now throttle.Instant) {
 	}
 }
 
-// table returns the table in which the course counts calls, or a new one if it is nil.
-func (c *Course) table() *flight.Table {
-	if c == nil {
-		return new(flight.Table)
-	}
-	return c.flights
-}
-
 // Look returns the state of the flights, for a call that departs.
 func (c *Course) Look() flight.Seen {
 	if c == nil {

@@ -53,7 +53,10 @@ const requests = "requests"
 // if there is one. If they wait for resets, exact ones are believed. If the lane learns, the rest
 // of quotas in other units bounds departures, too.
 func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
-	s := &Ledgers{flights: c.table(), waits: waits, learns: learns}
+	s := &Ledgers{flights: new(flight.Table), waits: waits, learns: learns}
+	if c != nil {
+		s.flights = c.flights
+	}
 	if waits {
 		s.find(requests)
 	}
