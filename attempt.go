@@ -93,7 +93,7 @@ func (a *attempt) each(f func(*charge)) {
 	if asked.all == nil {
 		asked.all = make([]charge, len(a.group.Lanes))
 		for i, l := range a.group.Lanes {
-			part := a.group.Part(*a.whole, i)
+			part := a.group.Queue.Part(*a.whole, i)
 			asked.all[i].lane, asked.all[i].whole = l, &part
 		}
 	}

@@ -106,7 +106,7 @@ func (c *call) waitInAll() error {
 	if c.longest > 0 {
 		c.turn.MaxWait = max(c.longest-c.lane.Now().Sub(c.began), 1)
 	}
-	if err := c.line().Wait(c.ctx, &c.turn); err != nil {
+	if err := c.line().Queue.WaitTurn(c.ctx, &c.turn); err != nil {
 		return err
 	}
 	for i, l := range c.all() {

@@ -59,7 +59,6 @@ func (l *Lane) BucketsOf(name string) (names [2]string, known bool) {
 	if r == nil || now.Sub(r.used) > routeKept {
 		return names, false
 	}
-	r.used = now
 	if names = r.names; now >= r.until {
 		names[1] = ""
 	}

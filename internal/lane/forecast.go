@@ -23,9 +23,9 @@ func (s *Lanes) Find(key string) (*Lane, error) {
 // Forecast returns how long the turn would wait if it came now, as [shaping.Queue.Forecast] does.
 // The learned limits count in the expected wait.
 func (n Line) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, error) {
-	f, err := n.queue.Forecast(ctx, t)
+	f, err := n.Queue.Forecast(ctx, t)
 	for i, l := range slices.Concat(n.Lanes, n.sublanes) {
-		r := n.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
+		r := n.Queue.Part(shaping.Departure{Request: throttle.Request{N: t.N, Each: t.Each, ID: t.ID}}, i).Request
 		err = l.foresee(&f, r, err)
 	}
 	held := n.Named(f.Lane)

@@ -82,10 +82,10 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 		}
 		rosters[i] = s.groups.rosterOf(l)
 	}
-	g := &Group{Line: Line{all[:n:n], all[n:], s.groups.junction.NewQueue(rosters...)}, members: membersOf(all)}
-	g.queue.Line = s.settings.Line
+	g := &Group{Line: Line{all[:n:n], s.groups.junction.NewQueue(rosters...), all[n:]}, members: membersOf(all)}
+	g.Queue.Line = s.settings.Line
 	g.hook.Wait = func(ctx context.Context, w shaping.Wait) func(error) { return g.named(w.Lane).waits(ctx, w) }
-	g.queue.Hook = &g.hook
+	g.Queue.Hook = &g.hook
 	s.groups.makeRoom(s.settings.MaxLanes)
 	s.groups.of[g.members] = g
 	for _, l := range all {
@@ -124,7 +124,7 @@ func (s *groups) drop(g *Group) {
 	for _, l := range slices.Concat(g.Lanes, g.sublanes) {
 		delete(l.roster.groups, g)
 	}
-	_ = g.queue.Close() // it says nothing else
+	_ = g.Queue.Close() // it says nothing else
 }
 
 // dropAll drops the groups of a lane, in which nobody is.
@@ -145,7 +145,7 @@ func (s *groups) close() {
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, g := range s.of {
-		_ = g.queue.Close() // it says nothing else
+		_ = g.Queue.Close() // it says nothing else
 	}
 }
 

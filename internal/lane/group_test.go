@@ -25,7 +25,7 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn := shaping.Turn{N: 1, ID: 1}
-		if err := g.Wait(t.Context(), &turn); err != nil {
+		if err := g.Queue.WaitTurn(t.Context(), &turn); err != nil {
 			t.Fatal(err)
 		}
 		for _, of := range []*Lane{l, sub} {
@@ -34,7 +34,7 @@ func TestGroupsGoWithTheirSublane(t *testing.T) {
 		g.Leave()
 		sub.Leave(&turn)
 		alone := shaping.Turn{N: 1, ID: 2}
-		if g, err := s.Join(l); g != nil || err != nil || l.Line.Wait(t.Context(), &alone) != nil {
+		if g, err := s.Join(l); g != nil || err != nil || l.Queue.WaitTurn(t.Context(), &alone) != nil {
 			t.Errorf("a call of the lane alone is in group %v, %v", g, err)
 		}
 		l.Landed(t.Context(), &Answer{ID: 2, Seen: l.Course.Look(), Departed: alone.Departed(), Served: true})

@@ -94,7 +94,7 @@ func newLane(set *Settings, from throttle.Store, key, name string, limits *[]thr
 	l.Gate = gate.NewGate(limiter, l.Course, l.ledgers, set.MaxPause)
 	l.Queue = shaping.NewQueue(l.Gate)
 	l.Queue.Line = set.Line
-	l.Line = Line{Lanes: []*Lane{l}, queue: l.Queue}
+	l.Line = Line{Lanes: []*Lane{l}, Queue: l.Queue}
 	l.hook.Wait = l.waits
 	l.Queue.Hook = &l.hook
 	if shared, ok := limiter.(store.Limiter); ok {

@@ -10,24 +10,17 @@ import (
 
 // A Line is where calls wait that need the same lanes: the queue of one lane, or that of a group.
 type Line struct {
-	Lanes []*Lane // the narrowest first
+	Lanes []*Lane        // the narrowest first
+	Queue *shaping.Queue // lets a turn depart when all lanes do
 
 	sublanes []*Lane // that the calls need, too
-	queue    *shaping.Queue
 }
-
-// Wait waits until all lanes let the turn depart. The errors are those of
-// [shaping.Queue.WaitTurn], with the lane that held it.
-func (n *Line) Wait(ctx context.Context, t *shaping.Turn) error { return n.queue.WaitTurn(ctx, t) }
-
-// Part returns what the i-th lane charged for a departure.
-func (n *Line) Part(d shaping.Departure, i int) shaping.Departure { return n.queue.Part(d, i) }
 
 // Late reports whether a lane charged the turn's last departure so long ago that its permits hold
 // no more.
 func (n *Line) Late(t *shaping.Turn) bool {
 	for i, l := range n.Lanes {
-		if l.late(n.Part(t.Departure(), i)) {
+		if l.late(n.Queue.Part(t.Departure(), i)) {
 			return true
 		}
 	}
@@ -40,12 +33,12 @@ func (n *Line) Return(t *shaping.Turn) {
 	d := t.Departure()
 	var late [shaping.MaxRosters]bool
 	for i, l := range n.Lanes {
-		late[i] = l.late(n.Part(d, i))
+		late[i] = l.late(n.Queue.Part(d, i))
 	}
-	n.queue.Return(t)
+	n.Queue.Return(t)
 	for i, l := range n.Lanes {
 		if _, remote := l.Gate.Limiter.(throttle.Remote); late[i] && !remote {
-			l.Queue.Settle(n.Part(d, i), throttle.Request{})
+			l.Queue.Settle(n.Queue.Part(d, i), throttle.Request{})
 		}
 	}
 }
@@ -58,7 +51,7 @@ func (n *Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Durati
 			return false
 		}
 	}
-	return n.queue.CheckWait(ctx, t, delay) == nil
+	return n.Queue.CheckWait(ctx, t, delay) == nil
 }
 
 // Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,

@@ -30,7 +30,7 @@ func TestLandedCallsAreNotInFlight(t *testing.T) {
 			}
 			for call := range uint64(24) {
 				turn := shaping.Turn{N: 1, ID: call + 1}
-				if err := l.Line.Wait(t.Context(), &turn); err != nil {
+				if err := l.Queue.WaitTurn(t.Context(), &turn); err != nil {
 					t.Fatal(err)
 				}
 				seen := l.Course.Look()
@@ -77,7 +77,7 @@ func TestOnePauseIsCountedOnce(t *testing.T) {
 		refuse(time.Second, true, 3)
 		refuse(2*time.Minute, false, 4) // longer than callers wait through
 		turn := shaping.Turn{N: 1, ID: 10}
-		if err := l.Line.Wait(t.Context(), &turn); !errors.Is(err, ErrPaused) {
+		if err := l.Queue.WaitTurn(t.Context(), &turn); !errors.Is(err, ErrPaused) {
 			t.Errorf("Wait = %v, want %v", err, ErrPaused)
 		}
 		if l.Line.CouldTake(t.Context(), &turn, 2*time.Minute-1) || !l.Line.CouldTake(t.Context(), &turn, 2*time.Minute) {

@@ -33,7 +33,7 @@ type Shadow struct {
 	mu      sync.Mutex
 	limiter throttle.Limiter
 	last    throttle.Instant   // when the last request departed, in the shadow
-	line    []throttle.Instant // future departures, and some past ones
+	line    []throttle.Instant // future departures
 	seen    Counts
 }
 
@@ -104,9 +104,6 @@ func (s *Shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 // waiting returns how many requests wait in the shadow's line.
 func (s *Shadow) waiting(now throttle.Instant) int {
 	over, _ := slices.BinarySearch(s.line, now+1)
-	waiting := len(s.line) - over
-	if over > waiting {
-		s.line = slices.Delete(s.line, 0, over)
-	}
-	return waiting
+	s.line = s.line[over:]
+	return len(s.line)
 }

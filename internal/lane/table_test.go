@@ -29,7 +29,7 @@ func call(t *testing.T, s *Lanes, key string) *Lane {
 		t.Fatal(err)
 	}
 	turn := shaping.Turn{N: 1, ID: 1}
-	if err := l.Line.Wait(t.Context(), &turn); err != nil {
+	if err := l.Queue.WaitTurn(t.Context(), &turn); err != nil {
 		t.Fatal(err)
 	}
 	l.Leave(&turn)
