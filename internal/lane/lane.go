@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -250,18 +251,12 @@ func (l *Lane) retire(old bool) bool {
 	return false
 }
 
-// whole reports whether nothing would be forgotten with the lane.
+// whole reports whether nothing would be forgotten with the lane, or, if it is old, nothing but what
+// it has learned.
 func (l *Lane) whole(old bool) bool {
 	s := l.Queue.State()
-	if s.Whole || !old || s.Paused > 0 {
-		return s.Whole
-	}
-	for _, limit := range s.Limits {
-		if limit.Utilization > 0 {
-			return false
-		}
-	}
-	return true
+	used := func(limit throttle.LimitState) bool { return limit.Utilization > 0 }
+	return s.Whole || old && s.Paused == 0 && !slices.ContainsFunc(s.Limits, used)
 }
 
 // close ends the line and the limiter.

@@ -111,6 +111,22 @@ func TestLaneStaysUntilItsBucketIsWhole(t *testing.T) {
 	})
 }
 
+// A day's limit keeps its lane for the day, however long the lane was not used: a new one would
+// grant the same permits again.
+func TestLongUnusedLaneStaysUntilItsLimitIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lanesOf(t, throttle.SlidingLog(1, 24*time.Hour))
+		s.settings.MaxLanes = 1
+		call(t, s, "a")
+		time.Sleep(12 * time.Hour)
+		call(t, s, "b")
+		wantKeys(t, s, "", "a")
+		time.Sleep(12 * time.Hour)
+		call(t, s, "c")
+		wantKeys(t, s, "", "c")
+	})
+}
+
 // A lane that was not used for ten minutes goes when a new one is made, even if there is
 // room. A paused one stays.
 func TestLongUnusedLanesGo(t *testing.T) {
