@@ -18,16 +18,13 @@ const maxNamed = 10
 func (s *Lanes) Retune() error {
 	s.changes.Add(1)
 	var errs []error
-	failed := 0
 	for _, l := range s.All() {
 		if err := s.tune(l); err != nil {
-			if failed++; failed <= maxNamed {
-				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.Key, err))
-			}
+			errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.Key, err))
 		}
 	}
-	if failed > maxNamed {
-		errs = append(errs, fmt.Errorf("weir: limits of %d more lanes", failed-maxNamed))
+	if more := len(errs) - maxNamed; more > 0 {
+		errs = append(errs[:maxNamed], fmt.Errorf("weir: limits of %d more lanes", more))
 	}
 	return errors.Join(errs...)
 }
