@@ -23,17 +23,16 @@ type fleet struct {
 	obeys      bool // does not begin to learn
 	begun      bool // the state is shared by all
 
-	unsent   store.Entry      // to send, except for facts
-	facts    []learn.Fact     // to send, by the lane's clock
-	timer    *time.Timer      // for sending facts
-	lingers  time.Duration    // the timer's; zero: not running
-	met      bool             // earlier knowledge was sent
-	braked   throttle.Instant // no departure before it, or before the sent refusal comes back
-	quickens throttle.Instant // until then, a message may raise the rate so far that permits are dated far too late
-	said     turning          // reason of the last urgent message
-	stepped  throttle.Instant // when the store's clock was seen to move back
-	unbound  bool             // readings set no ceiling in the store
-	reserve  int              // departures below the ceiling that go one by one
+	unsent  store.Entry      // to send, except for facts
+	facts   []learn.Fact     // to send, by the lane's clock
+	timer   *time.Timer      // for sending facts
+	lingers time.Duration    // the timer's; zero: not running
+	met     bool             // earlier knowledge was sent
+	braked  throttle.Instant // no departure before it, or before the sent refusal comes back
+	said    turning          // reason of the last urgent message
+	stepped throttle.Instant // when the store's clock was seen to move back
+	unbound bool             // readings set no ceiling in the store
+	reserve int              // departures below the ceiling that go one by one
 
 	local int64            // departures of this process that the store knew at the last call
 	base  [2]int64         // ordinal and departures of this process at some call before
@@ -59,7 +58,6 @@ const (
 	atOnce    = time.Millisecond
 	soon      = 5 * time.Millisecond
 	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
-	late      = 50 * time.Millisecond  // permits dated no later than this are not revoked
 )
 
 // Share makes the course learn together with the processes that share its lane through the limiter.
@@ -251,11 +249,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 		if s.paced { // a wait for the store is no wait for a permit
 			f.Waited = a.waited(2 * s.view.RoundTrip)
 		}
-		quickens := c.quickens(f, now)
-		if quickens {
-			s.quickens = now.Add(brake)
-		}
-		urgent = s.note(c.state, f, c.hold() > now) || quickens
+		urgent = s.note(c.state, f, c.hold() > now)
 		s.met = true
 	case !c.state.Quiet(&f):
 		c.state.Observe(&f, now)
@@ -282,26 +276,6 @@ func (f *fleet) read(a *Answer, given, over int64) {
 	if ok && !f.unbound && given >= f.unsent.Reading.Ordinal {
 		f.unsent.Reading = store.Reading{Ordinal: given, Left: int64(left), Landed: over}
 	}
-}
-
-// quickens reports whether an answer raises the rate so far that permits in hand are dated far too
-// late: all of them could depart in half the time.
-func (c *Course) quickens(f learn.Fact, now throttle.Instant) bool {
-	s := c.fleet
-	ahead := s.view.Last.Sub(c.clock(now))
-	if !s.begun || s.every > 1 || f.Refused || len(f.Quotas) == 0 || ahead < late {
-		return false
-	}
-	held := max(s.view.Ordinal-f.Ordinal, 1)
-	shift(s.view.ClockOffset, &f.Departed, &f.Landed)
-	f.Granted = s.view.Ordinal
-	next := learn.Observe(*c.state, &f, c.clock(now))
-	p := next.Plan(c.clock(now), s.view.Ordinal)
-	rate := cmp.Or(p.Rate, math.Inf(1))
-	if set := c.setting.Configured; set > 0 {
-		rate = min(rate, set) // the configured limits bound them all the same
-	}
-	return p.Sure <= c.clock(now) && rate*ahead.Seconds() > 2*float64(held)
 }
 
 // flying returns how many calls of all processes had departed unsent when one of this process did.

@@ -88,64 +88,6 @@ func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 	}
 }
 
-// A drained quota is full again. Permits granted for seconds ahead are revoked, even without a rate
-// in force.
-func TestFleetRevokesPermitsThatAreForFarTooLate(t *testing.T) {
-	r := rideOf(t, learn.Setting{})
-	r.Share(new(deaf), true)
-	view := store.FleetState{Replicas: 8}
-	answer := func(now throttle.Instant, left float64) store.Entry {
-		a, ok := r.depart(now)
-		if !ok {
-			t.Fatalf("no departures with %v left", left)
-		}
-		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: left, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
-		r.Landed(t.Context(), now+5_000_000, &a)
-		view.Now, view.Ordinal = now+5_000_000, view.Ordinal+1
-		entry := r.Propose(view)
-		r.Apply(entry.Data, view.Ordinal, view.Now)
-		r.Pacing(view)
-		return entry
-	}
-	now := dawn
-	for i := range throttle.Instant(8) {
-		now = dawn + i*10_000_000
-		answer(now, float64(8-i))
-	}
-	view.Last, view.Ordinal = now+2_000_000_000, view.Ordinal+7
-	if p := r.Pacing(view); p.Interval > 0 {
-		t.Fatalf("with one left the pace is %+v, want none", p)
-	}
-	answer(now+200_000_000, 19)
-	if entry := r.Propose(view); !entry.Revoke {
-		t.Error("permits for two seconds to come are kept, though 19 calls can go at once")
-	}
-}
-
-// Permits that the configured limit granted for seconds ahead are not revoked for a vendor with
-// much quota left.
-func TestFleetRevokesNothingThatItsConfiguredLimitHolds(t *testing.T) {
-	r := rideOf(t, learn.Setting{Configured: 10, Burst: 1})
-	r.Share(new(deaf), true)
-	view := store.FleetState{Replicas: 8}
-	for i := range throttle.Instant(50) {
-		now := dawn + i*100_000_000
-		a, ok := r.depart(now)
-		if !ok {
-			t.Fatalf("call %d is held", i)
-		}
-		a.Quotas = []learn.Quota{{Unit: "requests", Limit: 200, Remaining: 199, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
-		r.Landed(t.Context(), now+5_000_000, &a)
-		view.Now, view.Ordinal, view.Last = now+5_000_000, int64(i+9), now+800_000_000
-		entry := r.Propose(view)
-		r.Apply(entry.Data, view.Ordinal, view.Now)
-		r.Pacing(view)
-		if entry := r.Propose(view); i > 0 && entry.Revoke {
-			t.Fatalf("after answer %d the permits of eight processes are revoked", i)
-		}
-	}
-}
-
 // A reading is proposed for the newest departure, with the answers that the store knew when that
 // one left. Quotas that do not count calls are left out.
 func TestFleetProposesItsNewestReading(t *testing.T) {

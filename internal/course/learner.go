@@ -136,10 +136,6 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 		c.say(learn.Message{})
 	}
 	p := c.planNext(v)
-	if now < f.quickens && (p.Rate == 0 || p.Rate > 2*f.rate) { // the call that revokes has the new pace
-		f.quickens, f.unsent.Revoke = 0, true
-		c.say(learn.Message{}) // empty, but only a message revokes
-	}
 	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
 		f.rate = p.Rate
 	}
