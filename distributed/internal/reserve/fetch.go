@@ -18,7 +18,6 @@ const atHand = 256
 // A demand is the line at this replica, as the limiter sees it.
 type demand struct {
 	waiting bool             // at least one caller does
-	others  bool             // more than one does
 	joint   bool             // one has waited for another limiter
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
@@ -67,7 +66,6 @@ func (l *Limiter) ask(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	if n > 0 && !l.Underway { // most callers come while it is
 		l.clock.Anchor(now)
 	}
-	l.demand.others = n > 1
 	if l.demand.waiting = n > 0; !l.demand.waiting {
 		l.demand.again = 0
 		l.keep(now, true) // the callers it was for have gone
@@ -176,7 +174,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 	if free(c) {
 		return true
 	}
-	if i := l.awaits(s.hand, s.now, c, s.n == 1); i >= 0 {
+	if i := l.awaits(s.hand, s.now, c); i >= 0 {
 		s.hand.take(i)
 		return true
 	}
@@ -240,9 +238,9 @@ func (l *Limiter) again(r *throttle.Request) throttle.Instant {
 
 // awaits returns the place in h of a permit for a request in line, or -1. No urgent request waits
 // for a permit that others asked for, unless it is due before a call could bring one.
-func (l *Limiter) awaits(h hand, now throttle.Instant, c []int64, alone bool) int {
+func (l *Limiter) awaits(h hand, now throttle.Instant, c []int64) int {
 	if l.encoded.Urgency(c) == 0 {
-		return h.own(c, alone)
+		return h.own(c)
 	}
 	near := now.Add(l.Trip.Lead())
 	return slices.IndexFunc(h, func(p permit) bool {
@@ -255,7 +253,7 @@ func (l *Limiter) awaits(h hand, now throttle.Instant, c []int64, alone bool) in
 // if a call would bring others sooner.
 func (l *Limiter) covered(now throttle.Instant, n int, c []int64) throttle.Instant {
 	h := l.survey.hand
-	if l.awaits(h, now, c, n == 1) < 0 || l.short(now, n) {
+	if l.awaits(h, now, c) < 0 || l.short(now, n) {
 		return 0
 	}
 	due := h[len(h)-1].at.Add(-l.Trip.Lead())

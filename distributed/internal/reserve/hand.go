@@ -43,11 +43,10 @@ func (h hand) find(costs []int64) int {
 
 // own returns the place of the first permit for a caller of the costs, or -1. Permits are
 // anonymous, so it need not have been fetched for this caller. But a permit for other costs is
-// for others, unless the caller is alone: if a call of 1 takes a permit for 10, the other 9
-// are lost.
-func (h hand) own(costs []int64, alone bool) int {
+// for others: if a call of 1 takes a permit for 10, the other 9 are lost.
+func (h hand) own(costs []int64) int {
 	return slices.IndexFunc(h, func(p permit) bool {
-		return script.Serves(p.costs, costs) || (alone || p.free) && within(costs, p.costs)
+		return script.Serves(p.costs, costs) || p.free && within(costs, p.costs)
 	})
 }
 

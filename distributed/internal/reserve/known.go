@@ -85,7 +85,7 @@ func (k *known) left(now throttle.Instant, i int, s *limitSet) float64 {
 // next permit, which is newer for a saturated bucket.
 func (k *known) state(now throttle.Instant, i int, s *limitSet) throttle.LimitState {
 	limit := s.limits[i]
-	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(script.BurstOf(limit))}
+	out := throttle.LimitState{Limit: limit, Next: max(k.next[i].Sub(now), 0), Headroom: float64(limit.Capacity())}
 	if k.states == nil {
 		return out
 	}

@@ -107,7 +107,7 @@ func (l *Limiter) Take(now throttle.Instant, r throttle.Request) (throttle.Grant
 		return throttle.Grant{At: now}, nil
 	}
 	l.expire(now)
-	if i := l.hand.own(c, !l.demand.others); i >= 0 && l.hand[i].at <= now {
+	if i := l.hand.own(c); i >= 0 && l.hand[i].at <= now {
 		return l.spend(now, i, c), nil
 	}
 	next := l.hand.next(now) // then its caller may go, if this one may not
@@ -137,7 +137,7 @@ func (l *Limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 	asksLess, at, covers := -1, 0, -1
 	for r := range line {
 		c := l.costs(&r)
-		if due.own(c, false) >= 0 {
+		if due.own(c) >= 0 {
 			return at
 		}
 		if asksLess < 0 {
@@ -232,7 +232,7 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		return throttle.Forecast{At: now}
 	}
 	if l.encoded.Urgency(c) > 0 {
-		i = l.awaits(l.hand, now, c, true)
+		i = l.awaits(l.hand, now, c)
 	}
 	if l.Lost {
 		return l.outage.forecast(now, r)

@@ -65,7 +65,7 @@ func (l *Limiter) foresight(now throttle.Instant) time.Duration {
 	}
 	ahead := min(set.Prefetch, set.Horizon, atHand*p.gap)
 	for i, limit := range l.limits {
-		spare := float64(script.BurstOf(limit)-int(p.costs[i])) / l.rates[i] / aheadShare
+		spare := float64(limit.Capacity()-int(p.costs[i])) / l.rates[i] / aheadShare
 		ahead = min(ahead, time.Duration(spare*float64(time.Second)))
 	}
 	if ahead < aheadLeast*p.gap || l.tolerance < p.gap {

@@ -56,16 +56,3 @@ func (e *EncodedLimits) Urgency(costs []int64) int {
 func Serves(costs, request []int64) bool {
 	return slices.EqualFunc(costs, request, func(have, ask int64) bool { return have == ask || ask == urgent && have == others })
 }
-
-// BurstOf returns the most permits at once of a whole limit.
-func BurstOf(l throttle.Limit) int {
-	l = l.Enforced()
-	switch l.Algorithm {
-	case throttle.AlgorithmLeakyBucket:
-		return 1
-	case throttle.AlgorithmTokenBucket, throttle.AlgorithmGCRA:
-		return max(l.Burst, 1)
-	default:
-		return l.Permits
-	}
-}

@@ -117,7 +117,7 @@ func (h *twin) limit() throttle.Limit {
 // reserving gives every other limit that can have one a reserve.
 func (h *twin) reserving(l throttle.Limit) throttle.Limit {
 	l.Reserve = ""
-	if l.Algorithm != throttle.AlgorithmLeakyBucket && BurstOf(l) > 2 {
+	if l.Algorithm != throttle.AlgorithmLeakyBucket && l.Capacity() > 2 {
 		l.Reserve = []throttle.Part{"", "", "", "1", "30%", "60%"}[h.random.IntN(6)]
 	}
 	return l
@@ -218,7 +218,7 @@ func (h *twin) request() throttle.Request {
 	if h.chance(30) {
 		r.Each = make([]int, len(h.limits))
 		for i, l := range h.limits {
-			r.Each[i] = h.random.IntN((BurstOf(l)-l.Reserved())%12 + 1)
+			r.Each[i] = h.random.IntN((l.Capacity()-l.Reserved())%12 + 1)
 		}
 	}
 	return r

@@ -105,7 +105,7 @@ func burstInTable(l throttle.Limit) float64 {
 	if l.Algorithm == throttle.AlgorithmFixedWindow {
 		return float64(2 * l.Permits)
 	}
-	return float64(BurstOf(l))
+	return float64(l.Capacity())
 }
 
 func intervalOf(l throttle.Limit) int64 { return l.Per.Microseconds() / int64(l.Permits) }

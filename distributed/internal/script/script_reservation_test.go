@@ -151,7 +151,7 @@ func promises(b *bench, random *rand.Rand, limits []throttle.Limit) []departure 
 		for range 1 + random.IntN(3) {
 			g := Group{Count: 1 + random.IntN(8), Age: time.Duration(random.IntN(20)) * time.Millisecond}
 			for _, l := range limits {
-				g.Costs = append(g.Costs, random.Int64N(int64(min(BurstOf(l), 3))+1))
+				g.Costs = append(g.Costs, random.Int64N(int64(min(l.Capacity(), 3))+1))
 			}
 			if slices.Max(g.Costs) > 0 {
 				groups = append(groups, g)
@@ -257,7 +257,7 @@ func TestPermitForALaterInstantLeavesThoseBeforeIt(t *testing.T) {
 	}
 	for l, want := range others {
 		later := b.caller(b.lane(), l)
-		later.run(dawn, BurstOf(l))
+		later.run(dawn, l.Capacity())
 		later.horizon = 0
 		got := later.ask(dawn, []Group{{Count: 1, Age: -300 * time.Millisecond, Costs: []int64{1}}})
 		if permits := []Granted{{dawn + 300_000, 1}}; !slices.Equal(got.Permits, permits) || got.Next[0] != dawn+want[0] {
