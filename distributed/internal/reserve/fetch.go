@@ -21,7 +21,6 @@ type demand struct {
 	joint   bool             // one has waited for another limiter
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
-	first   throttle.Instant // of the permit for which those callers had no time; zero: they had
 	beyond  throttle.Instant // the first permit that there was when one for later was refused
 	trusted throttle.Instant // until when sooner ones than that are not asked for
 	urgent  bool             // also for urgent requests
@@ -117,10 +116,7 @@ func (l *Limiter) fetch(now throttle.Instant, n int, line iter.Seq[throttle.Requ
 		if i := slices.IndexFunc(req.Groups, l.exposes); i > 0 {
 			req.Groups = req.Groups[:i] // the others are asked for nearer instants
 		}
-		req.Latest, l.flight.until = l.reach(req.Groups), throttle.Never
-		if left := max(s.until.Sub(now), 0); left < req.Latest {
-			req.Latest, l.flight.until = left, s.until
-		}
+		req.Latest = min(l.reach(req.Groups), max(s.until.Sub(now), 0))
 		l.demand.peak = n
 		l.start(req.Groups)
 	}
@@ -158,7 +154,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 	if !s.some {
 		due := l.covered(s.now, s.n, c)
 		if due <= s.now && (!urgent || l.demand.urgent) {
-			due = l.again(&r)
+			due = l.demand.again
 		}
 		if due > s.now {
 			first := s.due == 0
@@ -210,7 +206,7 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 		s.wants = true
 		return true
 	}
-	due := max(r.Since.Add(-l.turns(c)), l.again(r))
+	due := max(r.Since.Add(-l.turns(c)), l.demand.again)
 	if r.Until > 0 && r.Until < l.demand.beyond {
 		due = max(due, l.demand.trusted)
 	}
@@ -226,14 +222,6 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 	s.wants, s.some, s.due, s.until = true, true, 0, r.Until
 	f.request.Groups, f.request.Most, f.dated = f.appendGroup(f.request.Groups, c, s.now.Sub(r.Since)), 1, true
 	return false
-}
-
-// again returns when to ask for a request, because others were refused; zero: at once.
-func (l *Limiter) again(r *throttle.Request) throttle.Instant {
-	if l.demand.first > 0 && (r.Until == 0 || r.Until >= l.demand.first) {
-		return 0
-	}
-	return l.demand.again
 }
 
 // awaits returns the place in h of a permit for a request in line, or -1. No urgent request waits
@@ -438,15 +426,12 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 		lead = l.early()
 	}
 	at := l.clock.Here(first)
-	if l.demand.first = 0; at > l.flight.until { // a sooner one was refused to all
-		l.demand.first = at
-	}
-	near := at.Add(-lead)
-	l.demand.again = min(max(near, now.Add(l.Trip.Lead())), now.Add(askAgain))
-	l.demand.urgent = urgent
+	again := min(max(at.Add(-lead), now.Add(l.Trip.Lead())), now.Add(askAgain))
 	if l.flight.dated {
-		l.demand.beyond, l.demand.trusted = at, l.demand.again
+		l.demand.beyond, l.demand.trusted = at, again
+		return
 	}
+	l.demand.again, l.demand.urgent = again, urgent
 }
 
 // Flush implements [store.Replicator].

@@ -5,20 +5,18 @@ import (
 
 	"github.com/weirgo/weir/distributed/internal/call"
 	"github.com/weirgo/weir/distributed/internal/script"
-	"github.com/weirgo/weir/throttle"
 )
 
 // A flight is the call in progress, of which there is one at most, and the memory
 // that each call uses again. While underway, its request and words belong to the goroutine
 // of the call, which needs no lock for them.
 type flight struct {
-	lined   bool             // it stands in the node's line
-	lends   bool             // the next call is lent to the caller it is for
-	lent    bool             // this call was
-	until   throttle.Instant // when its callers leave the line; Never: after each permit that could be asked for
-	dated   bool             // it asks for the permit of an instant at which another limiter lets its caller go
-	request script.Request   // without groups it only reports something, or probes
-	words   []any            // of the command
+	lined   bool           // it stands in the node's line
+	lends   bool           // the next call is lent to the caller it is for
+	lent    bool           // this call was
+	dated   bool           // it asks for the permit of an instant at which another limiter lets its caller go
+	request script.Request // without groups it only reports something, or probes
+	words   []any          // of the command
 	permits []permit
 	costs   []int64 // of the last request in line; never written, because permits have it too
 	reports reports // that it sends
