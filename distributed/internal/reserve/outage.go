@@ -71,8 +71,7 @@ func (l *Limiter) divided() []throttle.Limit {
 		if scale := per / float64(math.MaxInt64/2); scale > 1 {
 			per, permits = per/scale, max(permits/scale, 1)
 		}
-		out[i] = throttle.LeakyBucket(int(permits), time.Duration(per))
-		out[i].Unit, out[i].Name = limit.Unit, limit.Name
+		out[i] = throttle.LeakyBucket(int(permits), time.Duration(per)).Of(limit.Unit).Named(limit.Name)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -329,6 +330,40 @@ func TestAClosedStoreOfFilesRejectsCallersInLine(t *testing.T) {
 		_ = store.Close()
 		if got := all.Wait()[0]; !errors.Is(got.Err, hostlocal.ErrClosed) || time.Since(closed) > time.Second {
 			t.Errorf("GET in line = %d, %v after %v, want ErrClosed at once", got.Status, got.Err, time.Since(closed))
+		}
+	})
+}
+
+// Processes of a host spend a reported window as calls come. If the number of calls that readings
+// allow did not bound them, the vendor would refuse 3 to 26 of these calls.
+func TestProcessesOfAHostSpendWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.FixedWindow(100, 10*time.Second)}, Styles: []testserver.Style{testserver.XRateLimitEpoch},
+			Service: 5 * time.Millisecond, Spread: 2 * time.Millisecond,
+		}
+		dir := t.TempDir() + "/weir"
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		var made atomic.Int64
+		var all sync.WaitGroup
+		for range 2 {
+			store := &hostlocal.Store{Dir: dir}
+			r := harness.PipeRig(t, vendor, &weir.Transport{Store: store})
+			defer store.Close()
+			for range 32 {
+				all.Go(func() {
+					for made.Add(1) <= 350 {
+						r.Want("GET", r.Get(ctx, "a"), 200)
+					}
+				})
+			}
+		}
+		all.Wait()
+		refused, took := vendor.Arrivals().Count(http.StatusTooManyRequests), time.Since(began)
+		if refused > 2 || took > 32*time.Second {
+			t.Errorf("350 calls took %v, of which %d were refused, want 30 s and 2 at most", took, refused)
 		}
 	})
 }
