@@ -248,3 +248,20 @@ func TestPrefetchOverRedis(t *testing.T) {
 	await(t, "200 departures", func() bool { return len(f.journal.all()) >= 200 })
 	f.judge()
 }
+
+// More callers than were expected do not wait for permits in hand that are for later, while Redis has
+// some at hand: a call brings those. Otherwise the last of twenty would wait for 55 ms.
+func TestACrowdDoesNotWaitForPermitsForLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPrefetchFleet(t, 1, prefetchAhead, throttle.TokenBucket(1000, time.Second, 200))
+		for range 5 {
+			f.come(&comers{rate: 200, from: time.Since(f.start), to: time.Since(f.start) + 200*time.Millisecond})
+			crowd := &comers{rate: 1e9, from: time.Since(f.start), to: time.Since(f.start) + 20}
+			f.come(crowd)
+			f.wg.Wait()
+			if longest := slices.Max(crowd.waits); longest > 5*time.Millisecond {
+				t.Errorf("of %d callers at once the last waits %v, want 5 ms at most", len(crowd.waits), longest)
+			}
+		}
+	})
+}
