@@ -347,7 +347,7 @@ func TestALogIsNoBucket(t *testing.T) {
 		call := func(at time.Duration) {
 			sent = append(sent, at)
 			f := reports(int64(len(sent)), at, 20, test.left(sent, at))
-			s = Observe(s, f, f.Landed)
+			s = observed(s, f, f.Landed)
 		}
 		for i := range 16 { // spends nearly all at once
 			call(time.Duration(i) * 5 * time.Millisecond)

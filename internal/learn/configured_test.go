@@ -18,7 +18,7 @@ func (s *scribe) answer(refused bool, quotas ...Quota) {
 	s.ordinal++
 	s.now = s.now.Add(10 * time.Millisecond)
 	f := Fact{Departed: s.now, Landed: s.now.Add(5 * time.Millisecond), Ordinal: s.ordinal, Granted: s.ordinal, Flying: 1, Waited: true, Refused: refused, Quotas: quotas}
-	s.State = Observe(s.State, &f, f.Landed)
+	s.State = observed(s.State, &f, f.Landed)
 }
 
 // minute is a quota of a minute's window.

@@ -1,5 +1,5 @@
 // Package learn finds a vendor's limit from its answers, and plans how fast a lane may send. It is pure:
-// Observe makes a new State from a State and one answer, and State.Plan returns what to do now. It has no
+// State.Observe applies one answer, and State.Plan returns what to do now. It has no
 // clock, no lock and no I/O, and a State is a bounded value without pointers. Package sim beside it drives it
 // through the gate that ships, and TRIED.md there lists what was dropped.
 //

@@ -124,7 +124,7 @@ func TestFactsTravel(t *testing.T) {
 		}
 		f.Granted = f.Ordinal + 2
 		f.Quotas = []learn.Quota{{Name: "n", Unit: "requests", Limit: 60, HasLimit: true, Remaining: float64(60 - n%50), HasRemaining: true, Reset: time.Minute, HasReset: true, Window: time.Minute, HasWindow: true}}
-		want = learn.Observe(want, &f, f.Landed)
+		want.Observe(&f, f.Landed)
 		got.Receive(learn.Message{Fact: &f}.Append(nil), f.Granted, f.Landed)
 	}
 	if got != want {
@@ -225,7 +225,7 @@ func FuzzReceive(f *testing.F) {
 		for n := range int64(20) {
 			f := fact(n + 200)
 			f.Refused = n%5 == 0
-			s = learn.Observe(s, &f, f.Landed)
+			s.Observe(&f, f.Landed)
 			if p := s.Plan(f.Landed, f.Ordinal); p.Rate < 0 || math.IsNaN(p.Rate) {
 				t.Fatalf("the plan is %+v", p)
 			}

@@ -14,7 +14,7 @@ func TestLogGivesBackWhatWasSpent(t *testing.T) {
 	call := func(at time.Duration, left float64) {
 		ordinal++
 		last = reports(ordinal, at, 16, left)
-		s = Observe(s, last, last.Landed)
+		s = observed(s, last, last.Landed)
 	}
 	for i, at := range [...]time.Duration{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 25, 40, 50, 59} {
 		call(at*time.Second, float64(15-i))

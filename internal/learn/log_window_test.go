@@ -22,7 +22,7 @@ func (l *minuteLog) call(at time.Duration, left float64) {
 	}
 	l.last = reports(ordinal, at, 60, left)
 	l.last.Quotas[0].Window, l.last.Quotas[0].HasWindow = time.Minute, true
-	l.State = Observe(l.State, l.last, l.last.Landed)
+	l.State = observed(l.State, l.last, l.last.Landed)
 }
 
 // hold returns the instant of the next call.

@@ -26,14 +26,14 @@ func TestRoughPaceIsNoSureEstimate(t *testing.T) {
 	for range 8 {
 		for range 64 {
 			f := leave(now, 64, false)
-			s = Observe(s, &f, f.Landed)
+			s = observed(s, &f, f.Landed)
 		}
 		now = now.Add(300 * time.Millisecond)
 	}
 	f := leave(now, 20, true)
-	s = Observe(s, &f, f.Landed)
+	s = observed(s, &f, f.Landed)
 	f = leave(now.Add(210*time.Millisecond), 1, false)
-	s = Observe(s, &f, f.Landed)
+	s = observed(s, &f, f.Landed)
 	if s.Mode != Rate || s.U < 0.2 {
 		t.Errorf("learned %v, want a rate within 0.2 of itself at best", &s)
 	}

@@ -8,12 +8,6 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Observe returns the state after one more answer, observed now. It does not change s.
-func Observe(s State, f *Fact, now throttle.Instant) State {
-	s.Observe(f, now)
-	return s
-}
-
 // Observe applies one more answer, observed now.
 func (s *State) Observe(f *Fact, now throttle.Instant) {
 	s.meet(f, now)

@@ -26,21 +26,23 @@ func fact(n int64) learn.Fact {
 // feed observes facts as they land.
 func feed(s learn.State, facts ...learn.Fact) learn.State {
 	for i := range facts {
-		s = learn.Observe(s, &facts[i], facts[i].Landed)
+		s.Observe(&facts[i], facts[i].Landed)
 	}
 	return s
 }
 
-func TestObserveLeavesItsArgumentAlone(t *testing.T) {
+// A copy of a state does not change with it.
+func TestStateIsAValue(t *testing.T) {
 	before := feed(learn.New(learn.Setting{}), fact(1), fact(2))
 	kept := before
 	f := fact(3)
 	f.Refused = true
-	if learn.Observe(before, &f, f.Landed) == before {
+	after := before
+	if after.Observe(&f, f.Landed); after == before {
 		t.Error("a refusal changed nothing")
 	}
 	if before != kept {
-		t.Error("Observe changed the state it was given")
+		t.Error("the copy has changed")
 	}
 }
 
@@ -168,7 +170,7 @@ func TestHostileFactsNeverStop(t *testing.T) {
 				})
 			}
 			now := at(float64(n) / 3)
-			s = learn.Observe(s, &f, now)
+			s.Observe(&f, now)
 			p := s.Plan(now, 400)
 			if math.IsNaN(p.Rate) || math.IsInf(p.Rate, 0) || p.Rate < 0 || p.Most < 0 || p.Hold > now.Add(2*time.Hour) {
 				t.Fatalf("plan after %+v: %+v", f, p)

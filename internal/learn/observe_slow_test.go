@@ -16,14 +16,14 @@ func TestAQuietLaneIsNotHeldForLong(t *testing.T) {
 		if n == 39 {
 			f.Refused = true
 		}
-		s = learn.Observe(s, &f, f.Landed)
+		s.Observe(&f, f.Landed)
 	}
 	now := at(39 * 60)
 	if hold := s.Plan(now, 40).Hold.Sub(now); hold > time.Second {
 		t.Errorf("after the refusal, no departure for %v", hold)
 	}
 	f := learn.Fact{Ordinal: 41, Granted: 41, Flying: 1, Departed: at(39*60 + 1), Landed: at(39*60 + 1.005)}
-	s = learn.Observe(s, &f, f.Landed)
+	s.Observe(&f, f.Landed)
 	if hold := s.Plan(f.Landed, 41).Hold.Sub(f.Landed); hold > time.Second {
 		t.Errorf("after a served call, no departure for %v", hold)
 	}

@@ -18,7 +18,7 @@ func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 		ordinal++
 		f := Fact{Departed: now, Landed: now.Add(20 * time.Millisecond), Ordinal: ordinal, Granted: ordinal + int64(flying) - 1, Flying: flying, Waited: true, Refused: refused}
 		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
-		s = Observe(s, &f, f.Landed)
+		s = observed(s, &f, f.Landed)
 	}
 	most := func() int { return s.Plan(now.Add(time.Second), ordinal).Most }
 	for flying := 1; flying <= 12; flying++ {
@@ -54,7 +54,7 @@ func TestReportedBoundOfOneCallInFlight(t *testing.T) {
 	for n := int64(1); n <= 8; n++ {
 		f := Fact{Departed: now, Landed: now.Add(time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true}
 		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 1, HasLimit: true, HasRemaining: true}}
-		s = Observe(s, &f, f.Landed)
+		s = observed(s, &f, f.Landed)
 		now = now.Add(time.Millisecond)
 	}
 	if p := s.Plan(now, 8); p.Most != 1 || p.Rate != 0 {
@@ -72,7 +72,7 @@ func TestReportedRoomInFlightIsTakenAgain(t *testing.T) {
 		ordinal++
 		f := Fact{Departed: now, Landed: now.Add(time.Second), Ordinal: ordinal, Granted: ordinal, Flying: flying, Waited: true, Refused: refused}
 		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
-		s = Observe(s, &f, f.Landed)
+		s = observed(s, &f, f.Landed)
 	}
 	most := func() int { return s.Plan(now.Add(time.Second), ordinal).Most }
 	answer(1, 11, false)
@@ -97,7 +97,7 @@ func TestReportedBoundOfCallsInFlightHidesNoOtherLimit(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		f := Fact{Departed: now, Landed: now.Add(5 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: refused}
 		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: 11, HasLimit: true, HasRemaining: true, Reset: time.Second, HasReset: true}}
-		s = Observe(s, &f, f.Landed)
+		s = observed(s, &f, f.Landed)
 	}
 	for n := range int64(40) {
 		answer(n+1, false)
@@ -116,7 +116,7 @@ func TestReportedPlacesThatOthersHaveAreNoRate(t *testing.T) {
 		f := Fact{Departed: now, Landed: now.Add(10 * time.Millisecond), Ordinal: n, Granted: n, Flying: 1, Waited: true, Refused: refused}
 		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
 		now = f.Landed
-		s = Observe(s, &f, now)
+		s = observed(s, &f, now)
 	}
 	for n := int64(1); n <= 10; n++ {
 		answer(n, 11, false)

@@ -19,7 +19,7 @@ func TestEachQuotaKeepsItsOwnReserve(t *testing.T) {
 				q.Remaining -= float64(i)
 				f.Quotas = append(f.Quotas, q)
 			}
-			s = Observe(s, f, f.Landed)
+			s = observed(s, f, f.Landed)
 		}
 		return &s
 	}

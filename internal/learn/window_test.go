@@ -19,10 +19,10 @@ func TestFirstWindowMayHaveBegunBefore(t *testing.T) {
 		s := New(Setting{})
 		for i := range int64(9) {
 			f := reports(i+1, test.seen*time.Duration(i)/10, 60, float64(29-i))
-			s = Observe(s, f, f.Landed)
+			s = observed(s, f, f.Landed)
 		}
 		f := reports(10, test.seen, 60, 59)
-		s = Observe(s, f, f.Landed)
+		s = observed(s, f, f.Landed)
 		if got := s.Ceilings[0].Period; got != test.want {
 			t.Errorf("a window that was seen for %v is taken to last %v s, want %v", test.seen, got, test.want)
 		}
@@ -36,7 +36,7 @@ func TestFewPermitsThatComeBackEarlyAreALogs(t *testing.T) {
 	call := func(at, left float64) {
 		ordinal++
 		f := reports(ordinal, seconds(at), 100, left)
-		s = Observe(s, f, f.Landed)
+		s = observed(s, f, f.Landed)
 	}
 	spend := func(at float64, from, to int) {
 		for left := from; left >= to; left-- {
