@@ -41,6 +41,9 @@ func (t *Ceiling) readers(s *State) float64 {
 // schedule sets the time since the level last rose.
 func (t *Ceiling) schedule(s *State, left float64, here Level) {
 	d, rose := here.At.Sub(t.Prev.At).Seconds(), here.Low-t.Prev.High
+	if rose >= 1 && left >= 1 && t.Gap > 0 {
+		t.Lull = max(t.Lull, t.Gap+d)
+	}
 	switch {
 	case t.fills() || left > t.readers(s):
 		t.Gap = 0
@@ -85,6 +88,9 @@ func (t *Ceiling) grow(left float64) float64 {
 	grow := max(math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1)), least)
 	if left >= 1 || t.end() <= t.At { // it is not refused, or the end of the refusals is unknown
 		grow = min(grow, mostGrow)
+	}
+	if t.Lull > 0 && t.Reset == 0 { // it has risen after so long before
+		grow = min(grow, max(2, t.Lull/t.Gap))
 	}
 	return grow
 }

@@ -42,6 +42,7 @@ type Ending struct {
 	NamedV float64          // V at it
 	Moves  int              // readings whose end contradicts the previous one, less windows that began since
 	Gap    float64          // seconds since the level last rose, as read by single calls; zero: enough is left
+	Lull   float64          // most seconds for which the level stood before permits came back; zero: unknown
 	Ends   int              // windows in a row that ended at their reported end; negative: one did not
 	Jump   Mark             // the call that saw V jump last, or the first one with a reading
 	Period float64          // seconds from a jump until the next one is probed; zero: unknown

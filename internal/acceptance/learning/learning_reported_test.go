@@ -238,3 +238,39 @@ func TestEveryWindowIsUsed(t *testing.T) {
 		}
 	})
 }
+
+// A log gives permits back after a period that is reported nowhere. Once it was seen to, a lane that has spent them is
+// not silent for much longer than that.
+func TestLogWithoutResetIsNotSilentForLong(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			vendor := &testserver.Vendor{
+				Limits: []testserver.Limit{testserver.SlidingLog(20, time.Minute)}, Styles: []testserver.Style{testserver.Heroku},
+				Service: 5 * time.Millisecond, Spread: 2500 * time.Microsecond,
+			}
+			r := harness.PipeRig(t, vendor, new(weir.Transport))
+			ctx, cancel := context.WithCancel(t.Context())
+			var line sync.WaitGroup
+			for range 8 {
+				line.Go(func() {
+					for ctx.Err() == nil {
+						r.Get(ctx, "")
+					}
+				})
+			}
+			const warm, whole = 5 * time.Minute, 20 * time.Minute
+			time.Sleep(whole)
+			cancel()
+			line.Wait()
+			last, longest := warm, time.Duration(0)
+			late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warm && a.At < whole })
+			for _, a := range late.Granted() {
+				longest, last = max(longest, a.At-last), a.At
+			}
+			if longest = max(longest, whole-last); longest > 150*time.Second {
+				t.Errorf("%d of 300 calls served, the longest silence %v, want 150 s at most", len(late.Granted()), longest)
+			}
+		})
+	}
+}
