@@ -8,7 +8,8 @@
 //
 // If more must be known of a call than that it is in flight, [Table.Board] makes an entry, a
 // [Call], under the table's lock. Its ID identifies it, because the queue keeps only that of a
-// call; a pointer in the turn would move every request to the heap.
+// call; a pointer in the turn would move every request to the heap. Entries that have landed are
+// reused.
 //
 // A call may never be answered. [Lease] is the longest wait for an answer. An overdue call counts
 // no longer, see [Table.Lapse], but its entry stays until it lands.

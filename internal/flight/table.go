@@ -91,6 +91,7 @@ type Table struct {
 	last  *Call         // in the order of departures
 	fresh *Call         // the first that does not hang; nil: all hang
 	usual time.Duration // duration of an answer; zero: no answer yet
+	spare *Call         // entries to reuse
 }
 
 // Look returns the state of the table.
@@ -132,7 +133,12 @@ func (t *Table) Kept() int64 { return t.kept.Load() }
 // Board makes the entry of a call that departs now.
 func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 	t.Leave(id) // it was never landed
-	c := &Call{ID: id, At: now, prev: t.last}
+	c := t.spare
+	if c == nil {
+		c = new(Call)
+	}
+	t.spare = c.next
+	*c = Call{ID: id, At: now, prev: t.last}
 	if t.last != nil { // calls that depart together may have read the clock in another order
 		c.At, t.last.next = max(now, t.last.At), c
 	}
@@ -151,22 +157,24 @@ func (t *Table) Board(now throttle.Instant, id uint64) *Call {
 // Find returns the entry of a call, or nil.
 func (t *Table) Find(id uint64) *Call { return t.calls[id] }
 
-// Land removes and returns the entry of a call that was answered now, or has failed, or nil.
-func (t *Table) Land(now throttle.Instant, id uint64) *Call {
+// Land removes the entry of a call that was answered now, or has failed. It returns the zero call
+// without an entry.
+func (t *Table) Land(now throttle.Instant, id uint64) Call {
 	c := t.Leave(id)
-	if c != nil {
-		took := now.Sub(c.At)
-		t.usual = cmp.Or(t.usual, took)
-		t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
+	if c.ID == 0 {
+		return c
 	}
+	took := now.Sub(c.At)
+	t.usual = cmp.Or(t.usual, took)
+	t.usual += (took - t.usual) / 8 // as TCP smooths round trips: RFC 6298, section 2
 	return c
 }
 
-// Leave removes and returns the entry of a call that does not depart after all, or nil.
-func (t *Table) Leave(id uint64) *Call {
+// Leave removes the entry of a call that does not depart after all.
+func (t *Table) Leave(id uint64) Call {
 	c := t.calls[id]
 	if c == nil {
-		return nil
+		return Call{}
 	}
 	delete(t.calls, id)
 	t.kept.Add(-1)
@@ -184,7 +192,11 @@ func (t *Table) Leave(id uint64) *Call {
 	} else {
 		c.next.prev = c.prev
 	}
-	return c
+	left := *c
+	left.prev, left.next = nil, nil
+	*c = Call{next: t.spare}
+	t.spare = c
+	return left
 }
 
 // end reports that a call is no longer in flight.

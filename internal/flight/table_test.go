@@ -186,3 +186,20 @@ func TestCountsAreExactUnderConcurrency(t *testing.T) {
 		t.Errorf("%d departures, %d in flight, want %d, 0", v.Ordinal(), v.Flying(), departed.Load())
 	}
 }
+
+// A landed entry is reused.
+func TestEntriesAreUsedAgain(t *testing.T) {
+	var f Table
+	fill := func() {
+		for id := range uint64(64) {
+			f.Board(dawn, id+1)
+		}
+		for id := range uint64(64) {
+			f.Land(dawn+1, id+1)
+		}
+	}
+	fill()
+	if n := testing.AllocsPerRun(10, fill); n > 0 {
+		t.Errorf("%v allocations for 64 calls, want 0", n)
+	}
+}

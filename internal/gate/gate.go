@@ -254,8 +254,8 @@ func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *cou
 	now := clock()
 	g.flights.Lock()
 	c := g.flights.Land(now, a.ID)
-	if a.Served && c != nil {
-		g.pause.served(c)
+	if a.Served {
+		g.pause.served(&c)
 	}
 	room = room || g.heldTo > 0
 	g.flights.Unlock()
