@@ -178,10 +178,12 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return left / ahead, 0, false
 	}
 	keep, room := t.readers(s), t.C-float64(granted)
+	spent := !unanswered && left < keep+1 || left < 1 && t.Whole && s.RTT > answers/2.0 // a slow answer is not awaited
+	sure := t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())
 	switch {
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
 		return 0, 0, false
-	case t.Stands && ahead > 0 && (left < 1 && t.Whole && s.RTT > answers/2.0 || !unanswered && left < keep+1) && (t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())): // it ends with the window
+	case t.Stands && ahead > 0 && spent && sure: // the next call leaves when the window ends
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
 	case unanswered: // its answer says more
 		return 0, now.Add(seconds(answers)), true

@@ -108,9 +108,7 @@ func (t *Ceiling) stand(s *State, left float64, here Level) {
 		return
 	}
 	room, length := t.size()-left, t.end().Sub(t.From.At).Seconds()
-	if room > 0 && room/length*here.At.Sub(t.From.At).Seconds() >= standing+here.High-t.From.Low {
-		t.Stands = true
-	}
+	t.Stands = t.Stands || room > 0 && room/length*here.At.Sub(t.From.At).Seconds() >= standing+here.High-t.From.Low
 }
 
 // jump applies a sudden rise of the level. A bucket would have risen before, too, so a window has
