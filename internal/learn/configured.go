@@ -14,7 +14,7 @@ const (
 
 // AnyRate is the rate of a [Setting] whose limits name none, such as one in tokens or of a day: the vendor's is as unknown
 // as without them. It is finite, because a State is sent as JSON, and more than a lane can send.
-const AnyRate = 1e9
+const AnyRate = 1e12
 
 // believes reports whether the configured limits are assumed to be the vendor's.
 func (s *State) believes() bool { return s.configured() && s.Mode == Start && s.Cut == 0 }
