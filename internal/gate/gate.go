@@ -78,6 +78,11 @@ func (g *Gate) calm() bool {
 	return !g.asks.Load() && !g.pause.shut.Load() && g.course.Calm()
 }
 
+// keeps reports whether calls in flight have entries.
+func (g *Gate) keeps() bool {
+	return g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers()
+}
+
 // Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
 // limiter's Take and one compare-and-swap.
 func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
@@ -162,7 +167,7 @@ func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, un
 
 // board counts a call that departs, and undoes that if a veto does not allow it any more.
 func (g *Gate) board(t flight.Turn) throttle.Grant {
-	if g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers() {
+	if g.keeps() {
 		t.Call = g.flights.Board(t.Now, t.ID)
 	}
 	granted := t.Grant
@@ -283,6 +288,9 @@ func (g *Gate) Reconcile(now throttle.Instant, f throttle.Fact) {
 
 // Tune implements [throttle.Limiter].
 func (g *Gate) Tune(now throttle.Instant, limits ...throttle.Limit) error {
+	if len(limits) == 0 { // one or the other bounds calls at any time
+		g.course.Configure(now, limits)
+	}
 	if err := g.Limiter.Tune(now, limits...); err != nil {
 		return err
 	}

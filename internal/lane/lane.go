@@ -41,6 +41,7 @@ type Lane struct {
 	roster   *roster     // of the groups; nil: the lane is in none. Under their lock
 
 	users     atomic.Int64            // requests in the lane: in line, in flight or between attempts; gone: the lane has left the table
+	listed    atomic.Bool             // its table knows that it may be idle
 	used      atomic.Int64            // Instant of the last departure
 	refusedAt atomic.Int64            // Instant of the last refusal; zero: never refused
 	pausedTo  atomic.Int64            // Instant; end of the last pause that was a new one; zero: there was none
@@ -52,9 +53,9 @@ type Lane struct {
 	longWaits sync.Map    // waitCause -> throttle.Instant at which such a wait was logged
 	lost      atomic.Bool // the body of an answer was never closed, and that was logged
 
-	hook  shaping.Hook
-	place int      // in its table
-	sub   *sublane // nil: the lane is no sub-lane
+	hook shaping.Hook
+	home *table   // its table; nil: it is in none
+	sub  *sublane // nil: the lane is no sub-lane
 }
 
 // A sublane says of which part of which lane a sub-lane is.
@@ -229,7 +230,9 @@ func (l *Lane) Leave(t *shaping.Turn) {
 			l.used.Store(at)
 		}
 	}
-	l.users.Add(-1)
+	if l.users.Add(-1) == 0 && !l.listed.Load() && l.home != nil {
+		l.home.list(l)
+	}
 }
 
 // age returns for how long the lane was not used.

@@ -34,7 +34,7 @@ type Lanes struct {
 	gone   []*Lane // to be closed once mu is released
 
 	groups   groups
-	resolved atomic.Pointer[[]throttle.Limit] // the last list; nil: none yet
+	resolver resolver
 }
 
 // New returns an empty set of lanes.
@@ -108,7 +108,7 @@ func (s *Lanes) present(key string, makes bool) (l *Lane, shared bool, err error
 			s.room(&s.sublanes) // a lane stays as long as its sub-lanes
 			s.room(&s.keyed)
 		}
-		if len(s.keyed.lanes) < s.settings.MaxLanes {
+		if s.keyed.n < s.settings.MaxLanes {
 			return nil, false, nil
 		}
 		l = s.overflow.Load()
@@ -148,14 +148,14 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		return nil, &shaping.Error{Err: shaping.ErrClosed}
 	case s.changes.Load() != changes,
 		shared && s.overflow.Load() != nil,
-		!shared && (s.keyed.find(key) != nil || len(s.keyed.lanes) >= s.settings.MaxLanes):
+		!shared && (s.keyed.find(key) != nil || s.keyed.n >= s.settings.MaxLanes):
 		return nil, nil
 	}
 	shadow, err := newShadow(s.settings.Shadow, s.settings.Line.MaxWaiting)
 	if err != nil {
 		return nil, fmt.Errorf("shadow limits: %w", err)
 	}
-	resolved, err := s.resolve(limits)
+	resolved, err := s.resolver.resolve(limits)
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -180,20 +180,6 @@ func (s *Lanes) add(key string, limits []throttle.Limit, shared bool, changes in
 		s.latest.Store(l)
 	}
 	return l, nil
-}
-
-// resolve returns the resolved limits. Lanes with the same limits share one list, because there may
-// be a million such lanes.
-func (s *Lanes) resolve(given []throttle.Limit) (*[]throttle.Limit, error) {
-	limits, err := throttle.Resolve(given...)
-	if err != nil {
-		return nil, err
-	}
-	if last := s.resolved.Load(); last != nil && slices.Equal(*last, limits) {
-		return last, nil
-	}
-	s.resolved.Store(&limits)
-	return &limits, nil
 }
 
 // Sublane returns the sub-lane of a part of a lane, with the request counted in. It makes one of
@@ -244,7 +230,7 @@ func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 func (s *Lanes) All() []*Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.AppendSeq(make([]*Lane, 0, len(s.keyed.lanes)+1), s.Each)
+	return slices.AppendSeq(make([]*Lane, 0, s.keyed.n+1), s.Each)
 }
 
 // Each calls f with each lane that holds limits, until f returns false. It

@@ -58,8 +58,8 @@ func TestPanicOfOpenedLeavesTheLane(t *testing.T) {
 		_, _ = s.Enter("a.test")
 		t.Error("Enter returned")
 	}()
-	if n := s.keyed.find("a.test").Requests(); n != 0 {
-		t.Errorf("%d requests, want none", n)
+	if l := s.keyed.find("a.test"); l.Requests() != 0 || !l.listed.Load() {
+		t.Errorf("%d requests, listed as idle: %v, want 0, true", l.Requests(), l.listed.Load())
 	}
 }
 

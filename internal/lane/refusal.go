@@ -123,9 +123,14 @@ type doubt struct {
 // such a long time and still is.
 func (l *Lane) Doubtful(key, route string, asked time.Duration) bool {
 	now := l.Queue.Now()
-	if last := l.doubt.Load(); last != nil && last.key == key && last.route != route && last.until > now {
-		return false
+	this := &doubt{key: key, route: route, until: now.Add(min(asked, gate.LongestPause))}
+	for {
+		last := l.doubt.Load()
+		if last != nil && last.key == key && last.route != route && last.until > now {
+			return false
+		}
+		if l.doubt.CompareAndSwap(last, this) {
+			return true
+		}
 	}
-	l.doubt.Store(&doubt{key, route, now.Add(min(asked, gate.LongestPause))})
-	return true
 }

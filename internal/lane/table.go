@@ -5,34 +5,49 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // idle is how long an unused lane stays in the table.
 const idle = 10 * time.Minute
 
-// examined is how many lanes are compared at a time. The least recently used of them is removed.
+// examined is how many idle lanes are compared for each new lane. The least recently used of them
+// is removed.
 const examined = 17
 
-// asked is how many lanes are checked for removal for one new key while there is room.
+// asked is how many of them are checked for removal while there is room.
 const asked = 4
 
 // askedMost is how many lanes are checked for one new key in a full table. That takes a few
 // milliseconds.
 const askedMost = 10_000
 
-// restsEach is how long a full table is not checked again, for each lane that may not be removed: one
-// of 10,000 lanes for a second. So at most 10,000 lanes are checked a second.
+// restsEach is how long a lane that may not be removed is not checked again, for each lane of the
+// table: in one of 10,000 lanes for a second. So at most 10,000 lanes are checked a second.
 const restsEach = 100 * time.Microsecond
 
+// A rest is a lane that is not checked until an instant.
+type rest struct {
+	lane  *Lane
+	until throttle.Instant
+}
+
 // A table is a bounded set of lanes. Lanes are found without a lock. Everything else is done under
-// the lock of the table's lanes. A hand moves round the lanes, and those that it passes are checked
-// for removal when a new key needs a place. So a call costs nothing for it.
+// the lock of the table's lanes, except for the list of idle lanes.
+//
+// Each unused lane is in either idle or resting. A lane joins idle when its last user leaves, and
+// stays there when others enter: so a call costs nothing for it. Lanes in use are sorted out when a
+// new key needs a place.
 type table struct {
 	keep  time.Duration // how long an unused lane stays
 	index sync.Map      // lane.name -> *Lane
-	lanes []*Lane       // the same lanes
-	hand  int           // place of the next lane to check
-	rests time.Time     // a full table is not checked before
+	n     int           // of lanes
+
+	resting []rest // lanes that had to stay, in order of their instants
+
+	mu   sync.Mutex // the innermost
+	idle []*Lane    // in order of arrival
 }
 
 // find returns the lane of that name, or nil. The lane may be about to be removed.
@@ -45,20 +60,16 @@ func (t *table) find(name string) *Lane {
 
 // add adds a lane, which is in use.
 func (t *table) add(l *Lane) {
-	l.place, t.lanes = len(t.lanes), append(t.lanes, l)
-	if l.sub != nil {
+	l.home = t
+	if t.n++; l.sub != nil {
 		l.sub.lane.sublanes.Add(1)
 	}
 	t.index.Store(l.name(), l)
 }
 
-// remove removes a lane. The last one gets its place.
+// remove removes a lane.
 func (t *table) remove(l *Lane) {
-	last := t.lanes[len(t.lanes)-1]
-	last.place, t.lanes[l.place] = l.place, last
-	t.lanes[len(t.lanes)-1] = nil
-	t.lanes = t.lanes[:len(t.lanes)-1]
-	if l.sub != nil {
+	if t.n--; l.sub != nil {
 		l.sub.lane.sublanes.Add(-1)
 	}
 	t.index.Delete(l.name())
@@ -70,46 +81,83 @@ func (t *table) all(f func(*Lane) bool) {
 	t.index.Range(func(_, l any) bool { return f(l.(*Lane)) })
 }
 
+// list puts an empty lane into the list of idle lanes.
+func (t *table) list(l *Lane) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l.listed.CompareAndSwap(false, true) {
+		t.idle = append(t.idle, l)
+	}
+}
+
 // room reports whether there is room for one more lane within the bound. It returns the lanes that
 // it has removed, which the caller closes. It removes idle lanes that were unused for long. If the
 // table is full, it also removes the least recently used removable one of several.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
-	full := func() bool { return len(t.lanes) >= bound }
-	most, stay := asked, 0
-	if full() {
-		if most = askedMost; time.Now().Before(t.rests) {
-			return false, nil
-		}
+	now := throttle.InstantOf(time.Now())
+	t.wake(now)
+	full, most := t.n >= bound, asked
+	if full {
+		most = askedMost
 	}
-	for most = min(most, len(t.lanes)); most > 0 && len(gone) == 0; most -= examined {
-		for _, l := range t.next(min(most, examined)) {
+	for n := 0; n < most; {
+		lanes := t.unused()
+		for i, l := range lanes {
 			age := l.age()
-			if age <= t.keep && !full() {
-				break // so are those behind it
+			if n >= most || age <= t.keep && !full {
+				t.relist(lanes[i:])
+				return !full, gone
 			}
-			switch {
-			case l.users.Load() != 0:
-			case l.retire(age > idle):
+			n++
+			if l.retire(age > idle) {
 				t.remove(l)
 				gone = append(gone, l)
-			default:
-				stay++
+				full = t.n >= bound
+				continue
 			}
+			t.resting = append(t.resting, rest{l, now.Add(time.Duration(t.n) * restsEach)})
+		}
+		if !full || len(lanes) == 0 {
+			break
 		}
 	}
-	if full() {
-		t.rests = time.Now().Add(time.Duration(stay) * restsEach)
-	}
-	return !full(), gone
+	return !full, gone
 }
 
-// next moves the hand past n lanes, and returns them. The least recently used comes first.
-func (t *table) next(n int) []*Lane {
-	lanes := make([]*Lane, n)
-	for i := range lanes {
-		t.hand = (t.hand + 1) % len(t.lanes)
-		lanes[i] = t.lanes[t.hand]
+// unused takes the next few empty lanes out of the list of idle lanes. The least recently used
+// comes first. Lanes in use come back when they are left.
+func (t *table) unused() []*Lane {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lanes := make([]*Lane, 0, examined)
+	for len(lanes) < examined && len(t.idle) > 0 {
+		l := t.idle[0]
+		t.idle[0], t.idle = nil, t.idle[1:]
+		if l.users.Load() > 0 {
+			l.listed.Store(false)
+			if l.users.Load() > 0 || !l.listed.CompareAndSwap(false, true) {
+				continue
+			}
+			// It was left meanwhile.
+		}
+		lanes = append(lanes, l)
 	}
 	slices.SortStableFunc(lanes, func(a, b *Lane) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
 	return lanes
+}
+
+// relist puts back the lanes that unused has taken.
+func (t *table) relist(lanes []*Lane) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = append(t.idle, lanes...)
+}
+
+// wake puts lanes that have rested back into the list of idle lanes.
+func (t *table) wake(now throttle.Instant) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.resting) > 0 && t.resting[0].until <= now {
+		t.idle, t.resting = append(t.idle, t.resting[0].lane), t.resting[1:]
+	}
 }

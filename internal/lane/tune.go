@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,13 +17,16 @@ const maxNamed = 10
 func (s *Lanes) Retune() error {
 	s.changes.Add(1)
 	var errs []error
+	failed := 0
 	for _, l := range s.All() {
 		if err := s.tune(l); err != nil {
-			errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.Key, err))
+			if failed++; failed <= maxNamed {
+				errs = append(errs, fmt.Errorf("weir: limits of lane %q: %w", l.Key, err))
+			}
 		}
 	}
-	if more := len(errs) - maxNamed; more > 0 {
-		errs = append(errs[:maxNamed], fmt.Errorf("weir: limits of %d more lanes", more))
+	if failed > maxNamed {
+		errs = append(errs, fmt.Errorf("weir: limits of %d more lanes", failed-maxNamed))
 	}
 	return errors.Join(errs...)
 }
@@ -36,7 +38,7 @@ func (s *Lanes) Check(limits func(key string) []throttle.Limit) error {
 	for _, l := range s.All() {
 		ordered, err := s.Ordered(*l.limits.Load(), limits(l.Key))
 		if err == nil {
-			_, err = s.resolve(ordered)
+			_, err = s.resolver.resolve(ordered)
 		}
 		if err != nil && len(errs) < maxNamed {
 			errs = append(errs, fmt.Errorf("limits of lane %q: %w", l.Key, err))
@@ -67,7 +69,7 @@ func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	if err != nil {
 		return err
 	}
-	resolved, err := s.resolve(limits)
+	resolved, err := s.resolver.resolve(limits)
 	if err != nil || slices.Equal(*resolved, *old) {
 		return err
 	}
@@ -118,6 +120,3 @@ func (s *Lanes) Ordered(old, limits []throttle.Limit) ([]throttle.Limit, error) 
 	}
 	return append(ordered, rest...), nil
 }
-
-// unitOf returns the unit of a limit; the zero unit is "requests".
-func unitOf(l throttle.Limit) string { return cmp.Or(l.Unit, "requests") }
