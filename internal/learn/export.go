@@ -62,7 +62,7 @@ func (m *Memory) Validate() error {
 func (s *State) Import(m Memory) {
 	switch {
 	case m.InFlight >= 1:
-		if s.Setting.Configured == 0 {
+		if !s.configured() {
 			s.Mode, s.Ceil, s.Cap = Flight, m.InFlight, m.InFlight
 		}
 	case m.Rate < s.ceiling():

@@ -129,6 +129,11 @@ func TestCallsInFlightAreRemembered(t *testing.T) {
 	if p := s.Plan(at(1), 0); p.Most != 16 || p.Rate != 0 {
 		t.Errorf("plan = %+v, want 16 in flight", p)
 	}
+	beside := learn.New(learn.Setting{Configured: learn.AnyRate})
+	beside.Import(m)
+	if p := beside.Plan(at(1), 0); p.Most != 16 {
+		t.Errorf("beside limits that name no rate, plan = %+v, want 16 in flight", p)
+	}
 }
 
 func TestNothingIsRememberedOfNothing(t *testing.T) {
