@@ -93,7 +93,7 @@ func (t *Ceiling) end() throttle.Instant {
 		return min(t.Reset, t.Jump.At.Add(seconds(t.Period)))
 	case t.timed():
 		return t.Reset
-	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && t.Least < t.Period/2:
+	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.At.Sub(t.Jump.At).Seconds()) < t.Period/2:
 		return t.Jump.At.Add(seconds(t.Period / 2))
 	case t.Stands:
 		return t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period)))
