@@ -509,6 +509,26 @@ func TestLimitOfSlowAnswersIsFound(t *testing.T) {
 	}
 }
 
+// A limit in tokens says nothing of how many calls a second are served: that is learned from refusals, which then
+// become few. Over sockets, in real time.
+func TestRateBesideALimitInTokensIsFound(t *testing.T) {
+	t.Parallel()
+	const rate, whole, last = 20, 10 * time.Second, 5 * time.Second
+	vendor := &testserver.Vendor{
+		Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, 5)}, Styles: []testserver.Style{testserver.RetryAfterMillis}, Service: 20 * time.Millisecond,
+	}
+	server := testserver.Run(t, testserver.Listen, vendor)
+	transport := &weir.Transport{
+		Base: server.Transport(), Logger: slog.New(slog.DiscardHandler), Limits: []throttle.Limit{throttle.TokenBucket(1e6, time.Minute, 1e6).Of("tokens")},
+		Cost: func(*http.Request, throttle.Limit) int { return 10 },
+	}
+	served := servedLast(t, vendor, transport, server.URL, 16, whole, last)
+	refused := len(vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return !a.Granted && a.At > whole-last }))
+	if most := int(rate * last.Seconds()); served < most*3/4 || refused > most/4 {
+		t.Errorf("in the last %v %d calls were served and %d refused, want three quarters of %d at least, and a quarter at most", last, served, refused, most)
+	}
+}
+
 // servedLast has workers send for a time, and returns how many calls were served in the last part of it.
 func servedLast(t *testing.T, vendor *testserver.Vendor, transport *weir.Transport, url string, count int, whole, last time.Duration) int {
 	t.Helper()

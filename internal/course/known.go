@@ -20,8 +20,11 @@ func (c *Course) Recall(now throttle.Instant, m learn.Memory) {
 		c.say(learn.Message{Memory: &m})
 		return
 	}
-	c.begin(&learn.Fact{})
-	c.state.Import(m)
+	s := learn.New(c.setting)
+	if s.Import(m); s.Mode == learn.Start {
+		return
+	}
+	c.begun, c.state = true, &s
 	c.replan(now)
 	c.event = c.state.Known(c.plan)
 	c.logged = c.event

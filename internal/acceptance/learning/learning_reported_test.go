@@ -220,18 +220,7 @@ func TestEveryWindowIsUsed(t *testing.T) {
 			Limits: []testserver.Limit{testserver.FixedWindow(100, time.Minute)}, Styles: []testserver.Style{testserver.Heroku}, Service: 50 * time.Millisecond,
 		}
 		r := harness.PipeRig(t, vendor, &weir.Transport{Limits: []throttle.Limit{throttle.TokenBucket(5, time.Second, 5)}})
-		ctx, cancel := context.WithCancel(t.Context())
-		var line sync.WaitGroup
-		for range 8 {
-			line.Go(func() {
-				for ctx.Err() == nil {
-					r.Get(ctx, "")
-				}
-			})
-		}
-		time.Sleep(12 * time.Minute)
-		cancel()
-		line.Wait()
+		callFor(r, 8, 12*time.Minute)
 		late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > 7*time.Minute && a.At < 12*time.Minute })
 		if served := len(late.Granted()); served < 480 || len(late)-served > 3 {
 			t.Errorf("in five windows of 100 calls, %d were served and %d refused, want 480 at least and 3 at most", served, len(late)-served)
@@ -250,19 +239,8 @@ func TestLogWithoutResetIsNotSilentForLong(t *testing.T) {
 				Service: 5 * time.Millisecond, Spread: 2500 * time.Microsecond,
 			}
 			r := harness.PipeRig(t, vendor, new(weir.Transport))
-			ctx, cancel := context.WithCancel(t.Context())
-			var line sync.WaitGroup
-			for range 8 {
-				line.Go(func() {
-					for ctx.Err() == nil {
-						r.Get(ctx, "")
-					}
-				})
-			}
 			const warm, whole = 5 * time.Minute, 20 * time.Minute
-			time.Sleep(whole)
-			cancel()
-			line.Wait()
+			callFor(r, 8, whole)
 			last, longest := warm, time.Duration(0)
 			late := vendor.Arrivals().Filter(func(a testserver.Arrival) bool { return a.At > warm && a.At < whole })
 			for _, a := range late.Granted() {

@@ -113,18 +113,7 @@ func TestFewSlowPlacesAreUsed(t *testing.T) {
 					vendor.Styles = []testserver.Style{style}
 				}
 				r := harness.PipeRig(t, vendor, new(weir.Transport))
-				ctx, cancel := context.WithCancel(r.Context()) // a deadline would reject calls
-				var workers sync.WaitGroup
-				for range 16 {
-					workers.Go(func() {
-						for ctx.Err() == nil {
-							r.Get(ctx, "")
-						}
-					})
-				}
-				time.Sleep(10 * time.Minute)
-				cancel()
-				workers.Wait()
+				callFor(r, 16, 10*time.Minute)
 				served, refused := 0, 0
 				for _, a := range r.Vendor.Arrivals() {
 					switch {
@@ -223,4 +212,20 @@ func TestLearnedLaneObeysRetryTimes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// callFor has workers call through a lane, one call after the other, for a time.
+func callFor(r *harness.Rig, workers int, d time.Duration) {
+	ctx, cancel := context.WithCancel(r.Context()) // a deadline would reject calls
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				r.Get(ctx, "")
+			}
+		})
+	}
+	time.Sleep(d)
+	cancel()
+	all.Wait()
 }

@@ -27,7 +27,7 @@ func TestSlowAnswersUseTheLimit(t *testing.T) {
 		{Rule{Kind: Fixed, Permits: 5, Per: time.Second}, RetrySecs, 5 * time.Second, 0.9},
 		{Rule{Kind: Log, Permits: 100, Per: 10 * time.Second}, RetrySecs, 2500 * time.Millisecond, 0.9},
 		{bucket(500, time.Minute, 8), openAI, 5 * time.Second, 0.85},
-		{bucket(500, time.Minute, 20), openAI, 15 * time.Second, 0.6},
+		{bucket(500, time.Minute, 20), openAI, 15 * time.Second, 0.85},
 		{bucket(200, time.Minute, 10), openAI, 5 * time.Second, 0.9},
 	} {
 		for seed := range uint64(3) {
