@@ -133,22 +133,13 @@ func TestRateBesideLimitsOfOtherKindsIsFound(t *testing.T) {
 				if replicas > 1 {
 					rigs = harness.NewFleet(t, replicas, vendor, limit).Replicas
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				var line sync.WaitGroup
+				const warm, whole = 120 * time.Second, 240 * time.Second
+				var all sync.WaitGroup
 				for _, r := range rigs {
 					r.Transport.Cost = func(*http.Request, throttle.Limit) int { return 10 }
-					for range 18 / replicas {
-						line.Go(func() {
-							for ctx.Err() == nil {
-								r.Get(ctx, "")
-							}
-						})
-					}
+					all.Go(func() { callFor(r, 18/replicas, whole) })
 				}
-				const warm, whole = 120 * time.Second, 240 * time.Second
-				time.Sleep(whole)
-				cancel()
-				line.Wait()
+				all.Wait()
 				served, refused := 0, 0
 				for _, a := range vendor.Arrivals() {
 					switch {
