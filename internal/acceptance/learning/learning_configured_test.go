@@ -125,6 +125,9 @@ func TestRateBesideLimitsOfOtherKindsIsFound(t *testing.T) {
 	}
 	for name, limit := range limits {
 		for _, replicas := range []int{1, 3} {
+			if replicas > 1 && testing.Short() && name == "tokens" {
+				continue // under the race detector one fleet is enough
+			}
 			synctest.Test(t, func(t *testing.T) {
 				vendor := &testserver.Vendor{
 					Limits: []testserver.Limit{testserver.TokenBucket(5, time.Second, 20)}, Styles: []testserver.Style{testserver.RetryAfterMillis}, Service: 5 * time.Millisecond,
