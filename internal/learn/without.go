@@ -1,7 +1,5 @@
 package learn
 
-import "slices"
-
 // A Mechanism is a part of the learner that can be switched off to measure its worth. Several are a bit set.
 type Mechanism uint64
 
@@ -19,21 +17,10 @@ const (
 	Near                           // the vendor's limit is a little below the configured one
 )
 
-var mechanisms = [...]string{
+// Mechanisms are the names of all, in the order of their bits.
+var Mechanisms = []string{
 	"covered", "windows", "trial", "slowly", "mute", "before", "block",
 	"reported", "room", "near",
-}
-
-// Mechanisms returns the names of all mechanisms.
-func Mechanisms() []string { return slices.Clone(mechanisms[:]) }
-
-// MechanismNamed returns the mechanism of a name, and zero if there is none.
-func MechanismNamed(name string) Mechanism {
-	i := slices.Index(mechanisms[:], name)
-	if i < 0 {
-		return 0
-	}
-	return 1 << i
 }
 
 // off reports whether a mechanism is switched off.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,17 +29,17 @@ func main() {
 	fuzz := flag.Int("fuzz", 0, "draw so many random vendors instead")
 	reporting := flag.Int("reporting", 0, "draw so many random vendors that report what is left instead")
 	fresh := flag.Bool("fresh", false, "draw vendors that nothing is fitted to, and compare")
-	without := flag.String("without", "", "mechanisms that are switched off, with commas: "+strings.Join(learn.Mechanisms(), ", "))
+	without := flag.String("without", "", "mechanisms that are switched off, with commas: "+strings.Join(learn.Mechanisms, ", "))
 	ablation := flag.Int("ablation", 0, "switch off one mechanism at a time, and play the table and so many random vendors of both kinds")
 	flag.Parse()
 	off := learn.Mechanism(0)
 	for name := range strings.FieldsFuncSeq(*without, func(r rune) bool { return r == ',' }) {
-		m := learn.MechanismNamed(name)
-		if m == 0 {
+		i := slices.Index(learn.Mechanisms, name)
+		if i < 0 {
 			fmt.Fprintf(os.Stderr, "no mechanism %q\n", name)
 			os.Exit(2)
 		}
-		off |= m
+		off |= 1 << i
 	}
 	if *trace > 0 {
 		sim.TraceTo(os.Stdout, *trace > 1)
@@ -129,7 +130,7 @@ func ablate(s sim.Sample, fresh bool) {
 	all := s.Play(0)
 	fmt.Printf("all on: %d of %d rows missed, %d of %d random vendors low, %d stuck; %v\n",
 		len(all.Missed), len(s.Rows), all.Low, s.Draws, all.Stuck, all.Reported)
-	for _, name := range learn.Mechanisms() {
-		fmt.Printf("%-9s %s\n", name, s.Play(learn.MechanismNamed(name)).Beside(all))
+	for i, name := range learn.Mechanisms {
+		fmt.Printf("%-9s %s\n", name, s.Play(learn.Mechanism(1)<<i).Beside(all))
 	}
 }
