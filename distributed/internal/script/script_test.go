@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "7f0453bec94b32424eb9a2745faaddaa75d3e34f96b277eede1e1b2477d87a62"
+const scriptSum = "a29ff13cae08c65fd3b6ace90886eab398ec110f804d5fbedb8e289e51172366"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"
