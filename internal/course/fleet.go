@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/internal/flight"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
@@ -39,6 +40,7 @@ type fleet struct {
 	share float64          // departures of the lane for each of this process
 	view  store.FleetState // as the store returned it last
 	spoke throttle.Instant // when the last pulse was sent
+	most  int              // calls in flight of all processes, bounded by the store; zero: not bounded there
 	paced bool             // the rate in force was found without reported quotas
 	every int64            // one of every served calls is sent
 	rate  float64          // in force in the store
@@ -51,13 +53,14 @@ type turning struct {
 }
 
 const (
-	mostFacts = 256             // waiting to be sent; the oldest are dropped
-	stale     = time.Second     // age at which unsent served calls teach nothing
-	pulse     = 2 * time.Second // interval of messages while calls are made and nothing is learned
-	brake     = 100 * time.Millisecond
-	atOnce    = time.Millisecond
-	soon      = 5 * time.Millisecond
-	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
+	mostFacts  = 256             // waiting to be sent; the oldest are dropped
+	stale      = time.Second     // age at which unsent served calls teach nothing
+	pulse      = 2 * time.Second // interval of messages while calls are made and nothing is learned
+	brake      = 100 * time.Millisecond
+	atOnce     = time.Millisecond
+	soon       = 5 * time.Millisecond
+	roundTrips = 10                     // to the store: the least time of an answer if the store bounds the calls in flight
+	later      = 100 * time.Millisecond // or two turns of this process, if that is longer
 )
 
 // Share makes the course learn together with the processes that share its lane through the limiter.
@@ -74,7 +77,7 @@ func (c *Course) Share(with store.Replicator, learns bool) {
 // startShared lets the calls in flight of this process grow until something is learned.
 func (c *Course) startShared() {
 	f := c.fleet
-	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
+	f.begun, f.met, f.facts, f.rate, f.every, f.unbound, f.most = false, false, nil, 0, 1, false, 0
 	c.begun, c.state = true, new(learn.New(c.setting))
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
@@ -135,6 +138,9 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 		p.Most = 0
 		c.fleet.every = int64(max(1, min(cmp.Or(p.Rate, c.setting.Configured)/25, sample)))
 	}
+	if c.fleet.most = c.bound(p); c.fleet.most > 0 {
+		p.Most += int(c.fleet.share) // one more in each process: the store bounds them together
+	}
 	p.Most = c.part(p.Most)
 	return p
 }
@@ -155,6 +161,24 @@ func (c *Course) part(most int) int {
 		return most
 	}
 	return max(1, int(float64(most)/c.fleet.share+0.5))
+}
+
+// bound returns a plan's bound of calls in flight, if the store enforces it, for two round trips a call; otherwise
+// zero. Before the first refusal each process has a bound of its own, which grows.
+func (c *Course) bound(p learn.Plan) int {
+	if c.state.RTT < roundTrips*c.fleet.view.RoundTrip.Seconds() || p.Since > 0 || c.state.Mode == learn.Start && p.Most == max(1, int(c.state.Cap)) {
+		return 0
+	}
+	return p.Most
+}
+
+// yields returns until when other processes may take the place of a call that landed, if this one has its part of
+// them. Otherwise the first ones to ask would keep all places. It yields one in eight, and more if places are few.
+func (f *fleet) yields(v flight.Seen, landed throttle.Instant) throttle.Instant {
+	if n := f.view.Replicas; (v.Flying()+1)*n > f.most && f.most > 0 && v.Ordinal()%int64(min(1+2*f.most/n, sample)) == 0 {
+		return landed.Add(time.Duration(n) * soon)
+	}
+	return 0
 }
 
 // note applies an answer, whether or not all calls are held. It reports whether the answer must be sent at once,
@@ -204,7 +228,7 @@ func (f *fleet) linger(refused, held bool) {
 	switch {
 	case refused: // what was served is counted without it
 		d = atOnce
-	case f.paced && !held:
+	case f.paced && !held && f.most == 0:
 		turn := time.Duration(float64(f.view.Replicas) / max(f.rate, 1) * 1e9) // between two calls of this process
 		d = max(later, min(2*turn, stale/2))
 	}
@@ -243,7 +267,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if len(a.Quotas) > 0 && given > 0 && !s.unbound {
+		if given > 0 && (s.most > 0 || len(a.Quotas) > 0 && !s.unbound) {
 			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
 		if s.paced { // a wait for the store is no wait for a permit

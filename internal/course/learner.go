@@ -14,6 +14,7 @@ var _ store.Learner = (*Course)(nil)
 
 const (
 	kept     = 10 * time.Minute       // by the store, without calls
+	longest  = 4                      // usual answers: a store that lacks a landing for so long assumes it
 	farthest = 250 * time.Millisecond // plans reach no further, unless reported quotas allow it
 )
 
@@ -154,6 +155,9 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	}
 	if p.Asks {
 		pace.NotBefore = p.Sure
+	}
+	if pace.Most = f.most; f.most > 0 {
+		pace.Longest = time.Duration(longest * 1e9 * c.state.RTT)
 	}
 	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
 	return pace

@@ -211,6 +211,11 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	if c.plan.Most == 0 {
 		return math.MaxInt, now
 	}
+	if c.fleet != nil {
+		if next = c.fleet.yields(c.Look(), throttle.Instant(c.moved.Load())); next > now {
+			return 0, next
+		}
+	}
 	lease := min(flight.Patience, c.state.Passed())
 	if c.plan.Since == 0 {
 		if free = c.plan.Most - c.Look().Flying(); free > 0 {

@@ -148,6 +148,9 @@ func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0
 	s.Pace = [2]Mark{here, here}
+	if s.Mode == Trial && s.Setting.Shared && f.Landed.Sub(f.Departed).Seconds() < slowAnswers {
+		s.toRate()
+	}
 	if s.Mode != Rate {
 		s.Cap, s.Usual = 1, usualGain
 		s.restart(here)

@@ -1,0 +1,134 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/distributed"
+	"github.com/weirgo/weir/distributed/hostlocal"
+	"github.com/weirgo/weir/internal/acceptance/harness"
+	"github.com/weirgo/weir/internal/redistest"
+	"github.com/weirgo/weir/internal/testserver"
+	"github.com/weirgo/weir/throttle"
+)
+
+// Replicas find how many calls in flight a vendor allows to all of them together, and take turns if places are
+// fewer than replicas. When they learned a rate instead, 0.82 of six places were used, 0.36 to 0.56 of eight that
+// are reported, and 0.35 of four with a ninth more calls refused.
+func TestFleetFindsCallsInFlight(t *testing.T) {
+	for _, c := range []struct {
+		places, replicas, callers int
+		service                   time.Duration
+		styles                    []testserver.Style
+	}{
+		{places: 6, replicas: 4, callers: 8, service: 200 * time.Millisecond},
+		{places: 6, replicas: 6, callers: 4, service: 150 * time.Millisecond, styles: []testserver.Style{testserver.OpenAI}},
+		{places: 4, replicas: 6, callers: 3, service: 300 * time.Millisecond, styles: []testserver.Style{testserver.XRateLimitEpoch}},
+	} {
+		if testing.Short() && c.styles != nil {
+			continue // the race detector makes each ten times as slow
+		}
+		t.Run(fmt.Sprintf("%d places of %v for %d replicas, %v", c.places, c.service, c.replicas, c.styles), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(c.places)}, Styles: c.styles, Service: c.service, Spread: c.service / 2}
+				f := harness.NewFleet(t, c.replicas, vendor)
+				const warm, whole = 25 * time.Second, 45 * time.Second
+				callThrough(t, f.Replicas, c.callers, whole)
+				wantPlaces(t, vendor, c.replicas, warm, whole, float64(c.places)/(c.service+c.service/4).Seconds())
+			})
+		})
+	}
+}
+
+// Over sockets, in real time: the same, in Redis and in files. A rate for answers that differ by four times uses
+// less than two thirds of the places.
+func TestFleetFindsCallsInFlightOverSockets(t *testing.T) {
+	vendorOf := func() *testserver.Vendor {
+		return &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(8)}, Service: 50 * time.Millisecond, Spread: 150 * time.Millisecond}
+	}
+	redisServer := redistest.Start(t)
+	dir := t.TempDir()
+	for name, store := range map[string]func(t *testing.T) throttle.Store{
+		"Redis": func(t *testing.T) throttle.Store {
+			client := redis.NewClient(&redis.Options{Addr: redisServer.Addr()})
+			store := distributed.New(client, "vendor")
+			t.Cleanup(func() { _, _ = store.Close(), client.Close() })
+			return store
+		},
+		"files": func(t *testing.T) throttle.Store {
+			store := &hostlocal.Store{Namespace: "vendor", Dir: dir}
+			t.Cleanup(func() { _ = store.Close() })
+			return store
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vendor := vendorOf()
+			var replicas []*harness.Rig
+			for range 4 {
+				r := harness.SocketRig(t, vendor, &weir.Transport{Store: store(t)})
+				if len(replicas) > 0 {
+					r.Server = replicas[0].Server // the lane is the host's
+				}
+				replicas = append(replicas, r)
+			}
+			const warm, whole = 5 * time.Second, 10 * time.Second
+			callThrough(t, replicas, 8, whole)
+			wantPlaces(t, vendor, 4, warm, whole, 8/0.125)
+		})
+	}
+}
+
+// callThrough calls through all replicas for a while. The id of a call is its replica.
+func callThrough(t *testing.T, replicas []*harness.Rig, callers int, whole time.Duration) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i, r := range replicas {
+		for range callers {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					r.Get(ctx, strconv.Itoa(i))
+				}
+			})
+		}
+	}
+	time.Sleep(whole)
+	cancel()
+	all.Wait()
+}
+
+// wantPlaces fails the test unless the replicas used most of a vendor's places, evenly, with few refusals.
+func wantPlaces(t *testing.T, vendor *testserver.Vendor, replicas int, warm, whole time.Duration, rate float64) {
+	t.Helper()
+	counts, refused := make([]int, replicas), 0
+	for _, a := range vendor.Arrivals() {
+		switch i, _ := strconv.Atoi(a.ID); {
+		case a.At < warm || a.At > whole:
+		case a.Granted:
+			counts[i]++
+		default:
+			refused++
+		}
+	}
+	served := 0
+	for _, n := range counts {
+		served += n
+	}
+	used := float64(served) / (whole - warm).Seconds() / rate
+	if t.Logf("%.2f used, by each %d, %d refused", used, counts, refused); used < 0.85 || refused > served/40 {
+		t.Errorf("%.2f of the places are used and %d calls refused, want 0.85 at least and %d at most", used, refused, served/40)
+	}
+	for i, n := range counts {
+		if 4*n < served/replicas {
+			t.Errorf("replica %d has %d of %d calls, want a fourth of its part at least", i, n, served)
+		}
+	}
+}
