@@ -34,14 +34,15 @@ type learned struct {
 	due      int64
 	most     int64 // calls in flight; zero: any number
 	longest  int64 // nanoseconds that an answer takes
+	revoked  int64 // place behind the last message that begins or ends an episode
 }
 
 // numbers returns the fields, in the order in which they are stored.
-func (k *learned) numbers() [22]*int64 {
+func (k *learned) numbers() [23]*int64 {
 	return [...]*int64{
 		&k.counted, &k.ordinal, &k.last, &k.landed, &k.applied, &k.upto, &k.to, &k.interval, &k.hold, &k.alone, &k.since, &k.lease,
 		&k.keep, &k.touched, &k.unbound, &k.reserve, &k.ceiling, &k.newest, &k.mark, &k.due,
-		&k.most, &k.longest,
+		&k.most, &k.longest, &k.revoked,
 	}
 }
 
@@ -70,11 +71,10 @@ func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	if k.alone == 1 && k.ordinal > k.since {
 		return max(hold, lease)
 	}
-	applied := k.applied >= k.to // all messages
 	switch {
-	case k.lease == 0 && k.most > 0 && k.alone == 0 && !applied: // a refusal, or its end
+	case k.most > 0 && k.alone == 0 && k.applied < k.revoked:
 		return max(hold, now.Add(askSoon))
-	case k.room() || k.alone == 1 || applied && k.landed == k.ordinal:
+	case k.room() || k.alone == 1 || k.landed == k.ordinal && k.applied >= k.to: // all answers are applied
 		return hold
 	}
 	// Processes take turns to ask, half as often after each time without a departure.
@@ -174,7 +174,10 @@ func (k *learned) take(now throttle.Instant, j *journal, u *update) (took bool) 
 	k.to = j.to()
 	k.decide(u)
 	k.read(now, u)
-	if u.lapsed > 0 || took && u.entry.Revoke {
+	if took && u.entry.Revoke {
+		k.lease, k.revoked = 0, k.to
+	}
+	if u.lapsed > 0 {
 		k.lease = 0
 	}
 	return took

@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "a29ff13cae08c65fd3b6ace90886eab398ec110f804d5fbedb8e289e51172366"
+const scriptSum = "0d88236561c6baf7a411f15aced27e6f51bf3ac361a7dfc311c52b13607dd2a9"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"
