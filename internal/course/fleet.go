@@ -267,7 +267,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if given > 0 && (s.most > 0 || len(a.Quotas) > 0 && !s.unbound) {
+		if m := c.state.Mode; given > 0 && (s.most > 0 || m == learn.Trial || m == learn.Flight || len(a.Quotas) > 0 && !s.unbound) {
 			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
 		if s.paced { // a wait for the store is no wait for a permit

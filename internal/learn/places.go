@@ -127,11 +127,13 @@ func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	switch {
 	case s.configured() && !s.off(Near):
 		s.nearConfigured()
-	case f.Until > 0 || f.Flying < leastPlaces || now < s.Banned || s.off(Trials):
+	case f.Until > 0 || f.Flying < leastPlaces && !s.Setting.Shared || now < s.Banned || s.off(Trials):
 		s.toRate()
 	default:
 		s.Mode = Trial
-		s.try(f)
+		if s.try(f); s.Setting.Shared { // f knows of no call of processes that have not sent anything yet
+			s.Ceil = max(2*s.Ceil, leastPlaces)
+		}
 	}
 	s.begin(f, now, s.leaving(f))
 }
