@@ -171,7 +171,9 @@ func (k *learned) take(now throttle.Instant, j *journal, u *update) (took bool) 
 		j.add(k.ordinal, now, u.entry.Data)
 		took = true
 	}
-	k.to = j.to()
+	if k.to = j.to(); k.revoked > k.to { // the file was lost
+		k.revoked = 0
+	}
 	k.decide(u)
 	k.read(now, u)
 	if took && u.entry.Revoke {

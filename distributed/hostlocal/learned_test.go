@@ -149,6 +149,7 @@ func TestFilesBoundCallsInFlight(t *testing.T) {
 		after time.Duration
 		entry store.Entry
 		pace  store.Pacing
+		lost  bool // the file of messages
 		want  int
 	}{
 		{pace: four, want: 4},
@@ -159,9 +160,15 @@ func TestFilesBoundCallsInFlight(t *testing.T) {
 		{after: 10 * time.Second, entry: store.Entry{Landed: 1, Data: []byte("fact"), Revoke: true}, pace: four},
 		{after: 11 * time.Second, pace: four, want: 1},
 		{after: 12 * time.Second, pace: store.Pacing{Counted: true}, want: 9},
+		{after: 13 * time.Second, entry: store.Entry{Landed: 20, Data: []byte("fact"), Revoke: true}, pace: four},
+		{after: 14 * time.Second, pace: four, lost: true, want: 4},
 	} {
+		place := k.to
+		if s.lost { // and the processes that had applied them ended
+			place, j = 0, journal{}
+		}
 		now := throttle.Instant(time.Hour + s.after)
-		k.take(now, &j, &update{place: k.to, ordinal: k.ordinal, entry: s.entry, pacing: s.pace})
+		k.take(now, &j, &update{place: place, ordinal: k.ordinal, entry: s.entry, pacing: s.pace})
 		got := 0
 		for ; got < 9 && k.holdsTo(now, 2) <= now; got++ {
 			k.depart(now)

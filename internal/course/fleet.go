@@ -226,9 +226,9 @@ func (f *fleet) sends(fact *learn.Fact) bool {
 func (f *fleet) linger(refused, held bool) {
 	d := soon
 	switch {
-	case refused: // what was served is counted without it
+	case refused || f.most > 0: // what was served is counted without it; a place is free
 		d = atOnce
-	case f.paced && !held && f.most == 0:
+	case f.paced && !held:
 		turn := time.Duration(float64(f.view.Replicas) / max(f.rate, 1) * 1e9) // between two calls of this process
 		d = max(later, min(2*turn, stale/2))
 	}
