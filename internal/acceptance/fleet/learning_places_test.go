@@ -40,7 +40,10 @@ func TestFleetFindsCallsInFlight(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(c.places)}, Styles: c.styles, Service: c.service, Spread: c.service / 2}
 				f := harness.NewFleet(t, c.replicas, vendor)
-				const warm, whole = 25 * time.Second, 45 * time.Second
+				warm, whole := 25*time.Second, 45*time.Second
+				if testing.Short() {
+					warm, whole = 10*time.Second, 18*time.Second
+				}
 				callThrough(t, f.Replicas, c.callers, whole)
 				wantPlaces(t, vendor, c.replicas, warm, whole, float64(c.places)/(c.service+c.service/4).Seconds())
 			})
@@ -51,8 +54,8 @@ func TestFleetFindsCallsInFlight(t *testing.T) {
 // Over sockets, in real time: the same, in Redis and in files. A rate for answers that differ by four times uses
 // less than two thirds of the places.
 func TestFleetFindsCallsInFlightOverSockets(t *testing.T) {
-	vendorOf := func() *testserver.Vendor {
-		return &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(8)}, Service: 50 * time.Millisecond, Spread: 150 * time.Millisecond}
+	if testing.Short() {
+		t.Skip("the race detector makes answers of Redis so slow that a rate is learned: the tests without -short run it")
 	}
 	redisServer := redistest.Start(t)
 	dir := t.TempDir()
@@ -71,7 +74,7 @@ func TestFleetFindsCallsInFlightOverSockets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			vendor := vendorOf()
+			vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(8)}, Service: 50 * time.Millisecond, Spread: 150 * time.Millisecond}
 			var replicas []*harness.Rig
 			for range 4 {
 				r := harness.SocketRig(t, vendor, &weir.Transport{Store: store(t)})
