@@ -164,9 +164,9 @@ func (c *Course) part(most int) int {
 }
 
 // bound returns a plan's bound of calls in flight, if the store enforces it, for two round trips a call; otherwise
-// zero. Before the first refusal each process has a bound of its own, which grows.
+// zero. Each process has a part of other bounds.
 func (c *Course) bound(p learn.Plan) int {
-	if c.state.RTT < roundTrips*c.fleet.view.RoundTrip.Seconds() || p.Since > 0 || c.state.Mode == learn.Start && p.Most == max(1, int(c.state.Cap)) {
+	if m := c.state.Mode; m != learn.Trial && m != learn.Flight || c.state.RTT < roundTrips*c.fleet.view.RoundTrip.Seconds() || p.Since > 0 {
 		return 0
 	}
 	return p.Most
@@ -267,7 +267,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if m := c.state.Mode; given > 0 && (s.most > 0 || m == learn.Trial || m == learn.Flight || len(a.Quotas) > 0 && !s.unbound) {
+		if m := c.state.Mode; given > 0 && (m == learn.Trial || m == learn.Flight || len(a.Quotas) > 0 && !s.unbound) {
 			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
 		if s.paced { // a wait for the store is no wait for a permit
