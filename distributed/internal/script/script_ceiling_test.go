@@ -117,6 +117,11 @@ func TestReadingsBoundDepartures(t *testing.T) {
 			{after: 6000 * time.Millisecond, count: 9, pace: four},
 			{after: 6200 * time.Millisecond, count: 9, pace: four, want: 4},
 		},
+		"answers become faster while four calls are in flight": {
+			{count: 4, pace: four, want: 4},
+			{after: 100 * time.Millisecond, count: 9, pace: store.Pacing{Most: 4, Unbound: true, Longest: 2500 * time.Millisecond}},
+			{after: 200 * time.Millisecond, count: 9, pace: store.Pacing{Most: 4, Unbound: true, Longest: 2100 * time.Millisecond}},
+		},
 		"a place is free, and a refusal is not applied": {
 			{count: 4, pace: four, want: 4},
 			{after: 10 * time.Millisecond, count: 1, entry: store.Entry{Landed: 1, Refused: 1, Data: []byte("fact"), Revoke: true}, pace: four},

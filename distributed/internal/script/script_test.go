@@ -19,7 +19,7 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "0d88236561c6baf7a411f15aced27e6f51bf3ac361a7dfc311c52b13607dd2a9"
+const scriptSum = "73bf3ca1947adc3e33d4bdd20103d2279a22c917de5f765e876d11fd3bcd6111"
 
 // slotsScriptSum is the sum of the script that shares slots.
 const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"

@@ -198,9 +198,7 @@ end
 -- caller that decides has applied it.
 local function hold()
   local applied = known.applied >= known.to
-  if known.lease == 0 and room() == 0 and not applied or known.most > 0 and known.applied < known.revoked then
-    return max(known.hold, now + SOON)
-  end
+  if known.lease == 0 and room() == 0 and not applied then return max(known.hold, now + SOON) end
   if known.alone == 1 and known.ordinal > known.since then return max(known.hold, known.lease) end
   if room() > 0 or known.alone == 1 or applied and known.landed == known.ordinal then return known.hold end
   -- Callers take turns to ask, half as often after each time without a grant.
