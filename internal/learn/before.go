@@ -31,7 +31,7 @@ func (b *Before) refused(f *Fact, rate float64, windows bool) {
 	}
 	if b.Rising = false; f.Departed.Sub(b.Next).Seconds() > soonAgain*b.Gap {
 		b.Gap = firstReturn
-	} else if b.Gap *= 4; b.Gap > lastReturn {
+	} else if b.Gap = min(4*b.Gap, 4*lastReturn); b.Gap > lastReturn {
 		b.Rate = 0
 	}
 }

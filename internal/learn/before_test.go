@@ -45,4 +45,10 @@ func TestRateFromBeforeIsGivenUp(t *testing.T) {
 	if b.Rate != 0 {
 		t.Errorf("after three attempts %.0f/s are still tried", b.Rate)
 	}
+	for range 40 { // others come again and again
+		b.refused(&Fact{Departed: now}, 20, false)
+	}
+	if b.Gap > 4*lastReturn {
+		t.Errorf("the next attempt is %g s after a refusal: a state with that is not read", b.Gap)
+	}
 }

@@ -23,7 +23,13 @@ func learned() learn.State {
 }
 
 func TestStateTravels(t *testing.T) {
-	for name, want := range map[string]learn.State{"new": learn.New(learn.Setting{}), "learned": learned()} {
+	refused, f := learn.New(learn.Setting{}), fact(1)
+	f.Refused, f.Until = true, f.Landed.Add(time.Second)
+	refused = feed(refused, f)
+	if refused.Mode != learn.Rate || refused.R > 0 {
+		t.Fatalf("the first call was refused, and the state is %v", &refused)
+	}
+	for name, want := range map[string]learn.State{"new": learn.New(learn.Setting{}), "learned": learned(), "first refused": refused} {
 		b := want.Encode()
 		if len(b) > 3000 {
 			t.Errorf("%s: the state takes %d bytes", name, len(b))
