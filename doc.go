@@ -24,9 +24,9 @@
 // where D is the difference between the longest and the shortest delay on the way to
 // the server. Subtract from the burst what the permit tolerance can add, because a call
 // may leave a moment late. That is two permits up to 200/s, and one for each 100/s
-// above. For 600 a minute, TokenBucket(10, time.Second, 1) keeps 10 x 60 + 1 = 601,
-// which is one too many; TokenBucket(9, time.Second, 50) keeps 590, or 599 if D is a
-// second.
+// above. For 600 a minute, TokenBucket(10, time.Second, 1) lets out 10 x 60 + 1 + 2 = 603,
+// which is three too many; TokenBucket(9, time.Second, 48) keeps 9 x 60 + 48 + 2 = 590, or
+// 599 if D is a second.
 //
 // # Under a client that tries again
 //

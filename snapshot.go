@@ -39,7 +39,7 @@ type LaneState struct {
 // Learned is a lane's learned limit of its server. The zero value means that nothing is certain.
 type Learned struct {
 	Rate     float64 // calls per second; zero: not known
-	InFlight int     // calls in flight at a time; zero: not known
+	InFlight int     // calls in flight at a time, of all processes that share the Store; zero: not known
 	Reported bool    // from the server's reported quotas
 	Probing  bool    // it refused; one probe at a time is sent
 }

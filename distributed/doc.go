@@ -13,7 +13,8 @@
 // gets it. A replica has one run at a time, for at most half of its line, and no longer
 // than a horizon, or than a call takes if that is longer. So replicas take turns, and a busy
 // replica uses what quiet ones leave. A permit that is not used within the tolerance after its
-// instant is void. A replica that dies loses one run. No replica polls.
+// instant is void. A replica that dies loses one run. No replica polls for the permits of a rate: a reply
+// says when the next one is due. Near the end of a reported quota, replicas ask again every few milliseconds.
 //
 // The script reserves no permit that would come after the deadlines of all callers. If the
 // next permit of a window is more than a second away, it reserves nothing either: a replica
@@ -38,14 +39,15 @@
 // see [store.Learner]. Each sends the responses of its vendor with its next call, refusals
 // at once, and Redis keeps their order. All replicas apply them in that order. The learned
 // rate is one more bucket in the same decision, and one replica at a time probes a vendor
-// that refused. A replica that is cut off keeps its share of what was learned, as of the
+// that refused. If refusals show that the vendor bounds calls in flight, replicas lease slots
+// for them, as below. A replica that is cut off keeps its share of what was learned, as of the
 // limits. After a flush of Redis the replicas write it again.
 //
 // A reported rest of a quota is used at once, before anything is learned: each replica sends the
 // newest reading, and how many of its calls were answered. The script computes a ceiling up to
 // which all calls are granted in any order ([store.Reading]), and grants nothing beyond. There
 // calls depart one by one, until it is known how fast the quota rises or when its window ends. The
-// answers to a replica that died count as known after two seconds.
+// answers to a replica that died count as known once nothing has departed for a second.
 //
 // # The order of callers
 //
@@ -70,7 +72,7 @@
 // # Calls in flight
 //
 // If a vendor bounds the calls in flight, weir's Transport.InFlight.Shared bounds them for
-// all replicas together: see [Store.Flights]. A replica leases slots, and uses a slot for
+// all replicas together: see [Store.Flights]. Without it the number is learned from refusals. A replica leases slots, and uses a slot for
 // call after call without a call to Redis. Slots are shared max-min fairly. If there are fewer slots than
 // replicas that want one, they get them in turns of 250 ms. A slot that is idle for
 // 100 ms is returned, at once if other replicas are short.

@@ -33,11 +33,11 @@ type Lane struct {
 	Replicas int
 
 	// Learned is how many calls per second the lane lets out by what its replicas have
-	// learned together. Zero: nothing.
+	// learned together. Zero: no rate.
 	Learned float64
 
 	// Slots is how many calls replicas may have in flight now, and MaxSlots the most for all of
-	// them. Zero: no leases, or no shared bound on calls in flight.
+	// them, as configured or learned. Zero: no leases, or no shared bound on calls in flight.
 	Slots, MaxSlots int
 }
 

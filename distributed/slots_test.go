@@ -18,6 +18,7 @@ import (
 
 	"github.com/weirgo/weir/distributed"
 	"github.com/weirgo/weir/internal/redispipe"
+	"github.com/weirgo/weir/throttle"
 )
 
 // A hangar is replicas that share calls in flight. Their workers call continuously, and each call
@@ -258,6 +259,43 @@ func TestSlotsAreSharedEvenly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A bound that was learned holds for all replicas as soon as one of them knows it, and is used. Without one no slots
+// are leased.
+func TestSlotsFollowWhatIsLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		h := newHangar(t, store.MostFlights)
+		for range 3 {
+			h.join(server.Client(t), nil).work(10, service)
+		}
+		for i, step := range []struct {
+			most, want int // calls in flight
+			knows      int // replicas that learn it at once; the others learn it 100 ms later
+		}{{0, 30, 3}, {6, 6, 3}, {16, 16, 1}, {2, 2, 1}, {9, 9, 2}, {0, 30, 3}, {5, 5, 3}} {
+			at := throttle.InstantOf(time.Now())
+			for j, b := range h.bases {
+				if j == step.knows {
+					time.Sleep(100 * time.Millisecond)
+				}
+				b.flights.Bound(step.most, at)
+				b.wake()
+			}
+			time.Sleep(time.Second)
+			h.anew()
+			h.used()
+			time.Sleep(2 * time.Second)
+			used := h.used() * float64(h.bound)
+			if _, most := h.now(); most > step.want || used < 0.9*float64(step.want) {
+				t.Errorf("step %d: %.1f in flight, and %d at most, want %d", i, used, most, step.want)
+			}
+			if called := h.calls(); i == 0 && called > 0 {
+				t.Errorf("%d calls to the store without a bound", called)
+			}
+		}
+		h.stop()
+	})
 }
 
 // A replica with few calls soon gets a slot, and a busy one uses the rest.

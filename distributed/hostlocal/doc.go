@@ -47,8 +47,8 @@
 // # When not to use it
 //
 // Locks of network file systems are slow or missing: use a local disk, and package distributed
-// for several hosts. Users do not share limits. The store bounds learned calls in flight
-// of all processes, but not configured ones (weir's Transport.InFlight.Shared). A lane keeps a file open. A sliding log
+// for several hosts. Users do not share limits. The store does not bound calls in flight
+// of all processes (weir's Transport.InFlight.Shared). A lane keeps a file open. A sliding log
 // may have 4,096 permits at most, and a lane two such logs. Each process whose callers wait asks
 // for each permit: on two cores, 20 processes that share 200 permits a second use one core, and
 // 100 use both and reach half of that rate.

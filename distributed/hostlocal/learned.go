@@ -32,33 +32,32 @@ type learned struct {
 	newest   int64 // departure of the reading that set the ceiling
 	mark     int64 // departures up to it have arrived at the instant due
 	due      int64
-	most     int64 // calls in flight; zero: any number
-	longest  int64 // nanoseconds that an answer takes
-	revoked  int64 // place behind the last message that begins or ends an episode
 }
 
 // numbers returns the fields, in the order in which they are stored.
-func (k *learned) numbers() [23]*int64 {
+func (k *learned) numbers() [20]*int64 {
 	return [...]*int64{
 		&k.counted, &k.ordinal, &k.last, &k.landed, &k.applied, &k.upto, &k.to, &k.interval, &k.hold, &k.alone, &k.since, &k.lease,
 		&k.keep, &k.touched, &k.unbound, &k.reserve, &k.ceiling, &k.newest, &k.mark, &k.due,
-		&k.most, &k.longest, &k.revoked,
 	}
 }
 
 const (
-	probeLease = time.Second           // longest wait for the answer to a single departure
-	askSoon    = 5 * time.Millisecond  // shortest time until a process that waits for an answer asks again
-	askLate    = 20 * time.Millisecond // longest, for each process, if it waits for a place in flight
-	silent     = 2 * time.Second       // age at which a dead process's answers count as known
+	probeLease = time.Second          // longest wait for the answer to a single departure
+	askSoon    = 5 * time.Millisecond // shortest time until a process that waits for an answer asks again
+	silent     = 2 * time.Second      // age at which a dead process's answers count as known
 )
 
-// full reports whether as many calls are in flight as may be.
-func (k *learned) full() bool { return k.most > 0 && k.ordinal-k.landed >= k.most }
-
-// room reports whether a call may depart beside others.
-func (k *learned) room() bool {
-	return k.alone == 0 && (k.ceiling == 0 || k.ordinal < k.ceiling-k.reserve) && !k.full()
+// room returns how many calls may depart before they go one by one.
+func (k *learned) room() int64 {
+	switch {
+	case k.alone == 1:
+		return 0
+	case k.ceiling > 0:
+		return max(k.ceiling-k.reserve-k.ordinal, 0)
+	default:
+		return 1
+	}
 }
 
 // holdsTo returns the instant of the earliest departure.
@@ -71,18 +70,13 @@ func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	if k.alone == 1 && k.ordinal > k.since {
 		return max(hold, lease)
 	}
-	switch {
-	case k.most > 0 && k.alone == 0 && k.applied < k.revoked:
-		return max(hold, now.Add(askSoon))
-	case k.room() || k.alone == 1 || k.landed == k.ordinal && k.applied >= k.to: // all answers are applied
+	applied := k.landed == k.ordinal && k.applied >= k.to // all answers are applied
+	if k.room() > 0 || k.alone == 1 || applied {
 		return hold
 	}
 	// Processes take turns to ask, half as often after each time without a departure.
-	turn := max(askSoon, now.Sub(lease.Add(-probeLease))/2)
-	if k.full() {
-		return max(hold, now.Add(min(turn, askLate)*time.Duration(members)))
-	}
-	return max(hold, min(lease, now.Add(turn*time.Duration(members))))
+	since := now.Sub(lease.Add(-probeLease))
+	return max(hold, min(lease, now.Add(max(askSoon, since/2)*time.Duration(members))))
 }
 
 // depart counts a departure.
@@ -92,7 +86,7 @@ func (k *learned) depart(now throttle.Instant) {
 	}
 	k.ordinal++
 	k.last = int64(now)
-	if k.alone == 1 || k.ceiling > 0 || k.most > 0 {
+	if k.alone == 1 || k.ceiling > 0 {
 		k.lease = int64(now.Add(probeLease))
 	}
 }
@@ -118,7 +112,6 @@ func (k *learned) decide(u *update) {
 	k.counted, k.interval, k.hold = asNumber(p.Counted), int64(max(p.Interval, 0)), max(int64(p.NotBefore), 0)
 	k.alone, k.since, k.keep = asNumber(p.Probe), p.ProbeAfter, int64(p.TTL)
 	k.unbound, k.reserve = asNumber(p.Unbound), int64(max(p.Reserve, 0))
-	k.most, k.longest = int64(p.Most), int64(p.Longest)
 }
 
 // read applies how many departures were answered, how many of them spent nothing, and a reading:
@@ -127,13 +120,11 @@ func (k *learned) read(now throttle.Instant, u *update) {
 	e := &u.entry
 	k.landed = min(k.landed+int64(e.Landed)+u.lapsed, k.ordinal)
 	if k.unbound == 1 {
-		k.ceiling, k.newest = 0, 0
+		k.ceiling, k.newest, k.mark, k.due = 0, 0, 0, 0
+		return
 	}
-	lease := max(int64(silent), k.longest)
-	later := int64(now) + lease
-	if k.ceiling == 0 && k.most == 0 {
-		k.mark, k.due = 0, 0
-	} else if int64(now) > k.due || k.due > later+lease {
+	later := int64(now.Add(silent))
+	if k.ceiling > 0 && int64(now) > k.due || k.due > later {
 		k.landed = max(k.landed, min(k.mark, k.ordinal))
 		k.mark, k.due = k.ordinal, later
 	}
@@ -143,7 +134,7 @@ func (k *learned) read(now throttle.Instant, u *update) {
 			k.landed = k.ordinal // an answer that is missing for so long never comes
 		}
 	}
-	if r := e.Reading; r.Ordinal > k.newest && k.unbound == 0 {
+	if r := e.Reading; r.Ordinal > k.newest {
 		low := r.Left + r.Landed + 1
 		if k.ceiling == 0 {
 			k.lease = int64(now.Add(probeLease))
@@ -171,15 +162,10 @@ func (k *learned) take(now throttle.Instant, j *journal, u *update) (took bool) 
 		j.add(k.ordinal, now, u.entry.Data)
 		took = true
 	}
-	if k.to = j.to(); k.revoked > k.to { // the file was lost
-		k.revoked = 0
-	}
+	k.to = j.to()
 	k.decide(u)
 	k.read(now, u)
-	if took && u.entry.Revoke {
-		k.lease, k.revoked = 0, k.to
-	}
-	if u.lapsed > 0 {
+	if u.lapsed > 0 || took && u.entry.Revoke {
 		k.lease = 0
 	}
 	return took

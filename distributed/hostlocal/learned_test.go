@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weirgo/weir/internal/store"
 	"github.com/weirgo/weir/throttle"
@@ -136,45 +135,5 @@ func TestRemovedFilesOfLearningAreLeft(t *testing.T) {
 			t.Errorf("process %d applies %q, want %q", i, l.applied, want)
 		}
 		_ = limiters[i].Close()
-	}
-}
-
-// At most four calls are in flight. An answer that is missing for long comes no more, and departures wait until a
-// refusal is applied.
-func TestFilesBoundCallsInFlight(t *testing.T) {
-	var k learned
-	var j journal
-	four := store.Pacing{Counted: true, Most: 4, Unbound: true, Longest: 3 * time.Second}
-	for _, s := range []struct {
-		after time.Duration
-		entry store.Entry
-		pace  store.Pacing
-		lost  bool // the file of messages
-		want  int
-	}{
-		{pace: four, want: 4},
-		{after: time.Second, pace: four},
-		{after: 1100 * time.Millisecond, entry: store.Entry{Landed: 3}, pace: four, want: 3},
-		{after: 5 * time.Second, pace: four},
-		{after: 9 * time.Second, pace: four, want: 4},
-		{after: 10 * time.Second, entry: store.Entry{Landed: 1, Data: []byte("fact"), Revoke: true}, pace: four},
-		{after: 11 * time.Second, pace: four, want: 1},
-		{after: 12 * time.Second, pace: store.Pacing{Counted: true}, want: 9},
-		{after: 13 * time.Second, entry: store.Entry{Landed: 20, Data: []byte("fact"), Revoke: true}, pace: four},
-		{after: 14 * time.Second, pace: four, lost: true, want: 4},
-	} {
-		place := k.to
-		if s.lost { // and the processes that had applied them ended
-			place, j = 0, journal{}
-		}
-		now := throttle.Instant(time.Hour + s.after)
-		k.take(now, &j, &update{place: place, ordinal: k.ordinal, entry: s.entry, pacing: s.pace})
-		got := 0
-		for ; got < 9 && k.holdsTo(now, 2) <= now; got++ {
-			k.depart(now)
-		}
-		if got != s.want {
-			t.Errorf("after %v: %d calls depart, want %d", s.after, got, s.want)
-		}
 	}
 }

@@ -33,7 +33,7 @@ type header struct {
 }
 
 const (
-	magic = "weirhl\x00\x02" // the last byte is the layout
+	magic = "weirhl\x00\x01" // the last byte is the layout
 
 	headSize = 32
 	stride   = 4 << 10         // of the two places

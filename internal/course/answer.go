@@ -35,7 +35,7 @@ func (c *Course) Landed(ctx context.Context, clock func() throttle.Instant, a *A
 	}
 	decides := c.steers.Load() || len(a.Quotas) > 0
 	room = decides || c.most.Load() > 0 && a.waited(0)
-	if room && (a.waited(0) || c.fleet != nil) {
+	if room && a.waited(0) {
 		c.moved.Store(int64(clock()))
 	}
 	// While calls in flight are not bounded, a sample of the answers is observed.
@@ -48,7 +48,9 @@ func (c *Course) Landed(ctx context.Context, clock func() throttle.Instant, a *A
 	c.flights.Answered()
 	if c.fleet != nil {
 		c.mu.Lock()
-		c.fleet.unsent.Landed++
+		if c.fleet.unsent.Landed++; c.fleet.most > 0 {
+			c.fleet.linger(false, false)
+		}
 		c.mu.Unlock()
 	}
 	return room

@@ -35,15 +35,20 @@ type fleet struct {
 	unbound bool             // readings set no ceiling in the store
 	reserve int              // departures below the ceiling that go one by one
 
-	local int64            // departures of this process that the store knew at the last call
-	base  [2]int64         // ordinal and departures of this process at some call before
-	share float64          // departures of the lane for each of this process
-	view  store.FleetState // as the store returned it last
-	spoke throttle.Instant // when the last pulse was sent
-	most  int              // calls in flight of all processes, bounded by the store; zero: not bounded there
-	paced bool             // the rate in force was found without reported quotas
-	every int64            // one of every served calls is sent
-	rate  float64          // in force in the store
+	local   int64            // departures of this process that the store knew at the last call
+	base    [2]int64         // ordinal and departures of this process at some call before
+	share   float64          // departures of the lane for each of this process
+	view    store.FleetState // as the store returned it last
+	learned throttle.Instant // when the last message was applied, by the store's clock
+	spoke   throttle.Instant // when the last pulse was sent
+	most    int              // calls in flight of all processes, as learned from refusals; zero: no such bound
+	paced   bool             // the rate in force was found without reported quotas
+	every   int64            // one of every served calls is sent
+	rate    float64          // in force in the store
+
+	lease  func() store.Flights // of the store; nil: it bounds no calls in flight
+	places store.Flights        // bound most; nil: none were needed yet, or there can be none
+	wake   func()               // the callers in line; nil: there were none yet
 }
 
 // A turning is a point of the state's life. A message about it is urgent once.
@@ -53,22 +58,26 @@ type turning struct {
 }
 
 const (
-	mostFacts  = 256             // waiting to be sent; the oldest are dropped
-	stale      = time.Second     // age at which unsent served calls teach nothing
-	pulse      = 2 * time.Second // interval of messages while calls are made and nothing is learned
-	brake      = 100 * time.Millisecond
-	atOnce     = time.Millisecond
-	soon       = 5 * time.Millisecond
-	roundTrips = 10                     // to the store: the least time of an answer if the store bounds the calls in flight
-	later      = 100 * time.Millisecond // or two turns of this process, if that is longer
+	mostFacts = 256             // waiting to be sent; the oldest are dropped
+	stale     = time.Second     // age at which unsent served calls teach nothing
+	pulse     = 2 * time.Second // interval of messages while calls are made and nothing is learned
+	brake     = 100 * time.Millisecond
+	atOnce    = time.Millisecond
+	soon      = 5 * time.Millisecond
+	later     = 100 * time.Millisecond // or two turns of this process, if that is longer
 )
 
 // Share makes the course learn together with the processes that share its lane through the limiter.
-// A process that does not learn by itself sends its answers, and obeys once another has begun.
-func (c *Course) Share(with store.Replicator, learns bool) {
+// A process that does not learn by itself sends its answers, and obeys once another has begun. Lease
+// returns what bounds the calls in flight of all processes, nil if there can be none; it is called
+// with the lock held. If lease is nil, a rate is learned instead of such a bound.
+func (c *Course) Share(with store.Replicator, learns bool, lease func() store.Flights) {
 	c.mu.Lock()
-	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns}
-	c.setting.Shared = true
+	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns, lease: lease}
+	c.flights.Ended = append(c.flights.Ended, c.ended)
+	if c.setting.Shared = true; lease == nil {
+		c.setting.Without = learn.Trials
+	}
 	c.reset()
 	c.mu.Unlock()
 	with.Replicate(c)
@@ -77,7 +86,8 @@ func (c *Course) Share(with store.Replicator, learns bool) {
 // startShared lets the calls in flight of this process grow until something is learned.
 func (c *Course) startShared() {
 	f := c.fleet
-	f.begun, f.met, f.facts, f.rate, f.every, f.unbound, f.most = false, false, nil, 0, 1, false, 0
+	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
+	f.bind(0)
 	c.begun, c.state = true, new(learn.New(c.setting))
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
@@ -138,8 +148,12 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 		p.Most = 0
 		c.fleet.every = int64(max(1, min(cmp.Or(p.Rate, c.setting.Configured)/25, sample)))
 	}
-	if c.fleet.most = c.bound(p); c.fleet.most > 0 {
-		p.Most += int(c.fleet.share) // one more in each process: the store bounds them together
+	switch m := c.state.Mode; {
+	case p.Since > 0: // probes go one by one in the store
+	case m == learn.Trial || m == learn.Flight:
+		c.fleet.bind(p.Most)
+	default:
+		c.fleet.bind(0)
 	}
 	p.Most = c.part(p.Most)
 	return p
@@ -163,22 +177,58 @@ func (c *Course) part(most int) int {
 	return max(1, int(float64(most)/c.fleet.share+0.5))
 }
 
-// bound returns a plan's bound of calls in flight, if the store enforces it, for two round trips a call; otherwise
-// zero. Each process has a part of other bounds.
-func (c *Course) bound(p learn.Plan) int {
-	if m := c.state.Mode; m != learn.Trial && m != learn.Flight || c.state.RTT < roundTrips*c.fleet.view.RoundTrip.Seconds() || p.Since > 0 {
-		return 0
+// bind bounds the calls in flight of all processes; zero: no bound.
+func (f *fleet) bind(most int) {
+	if f.most = most; most > 0 && f.places == nil && f.lease != nil {
+		f.places = f.lease()
 	}
-	return p.Most
+	if f.places != nil {
+		f.places.Bound(most, f.learned)
+	}
 }
 
-// yields returns until when other processes may take the place of a call that landed, if this one has its part of
-// them. Otherwise the first ones to ask would keep all places. It yields one in eight, and more if places are few.
-func (f *fleet) yields(v flight.Seen, landed throttle.Instant) throttle.Instant {
-	if n := f.view.Replicas; (v.Flying()+1)*n > f.most && f.most > 0 && v.Ordinal()%int64(min(1+2*f.most/n, sample)) == 0 {
-		return landed.Add(time.Duration(n) * soon)
+// ended gives back the place of a call that has landed, or is overdue. That of a refused one is kept
+// for two usual answers: too many are in flight, and another call that departs would be refused, too.
+func (c *Course) ended(call *flight.Call) {
+	switch {
+	case !call.Placed:
+	case call.Refused:
+		land, wake := c.fleet.places.Land, c.fleet.wake
+		time.AfterFunc(time.Duration(2e9*c.state.RTT), func() {
+			if land() && wake != nil {
+				wake()
+			}
+		})
+	default:
+		c.fleet.places.Land()
 	}
-	return 0
+	call.Placed = false
+}
+
+// Await receives the number of callers in line, and what wakes them, under the lock.
+func (c *Course) Await(n int, wake func()) {
+	if c != nil && c.fleet != nil && c.fleet.places != nil {
+		c.fleet.wake = wake
+		c.fleet.places.Notify(wake)
+		c.fleet.places.Await(n)
+	}
+}
+
+// Close gives back the places in flight.
+func (c *Course) Close() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fleet != nil && c.fleet.places != nil {
+		_ = c.fleet.places.Close() // it returns no error
+	}
+}
+
+// leased reports whether the plan's bound of calls in flight is kept by all processes together.
+func (c *Course) leased() bool {
+	return c.fleet != nil && c.fleet.places != nil && c.fleet.most > 0 && c.plan.Since == 0
 }
 
 // note applies an answer, whether or not all calls are held. It reports whether the answer must be sent at once,
@@ -226,7 +276,7 @@ func (f *fleet) sends(fact *learn.Fact) bool {
 func (f *fleet) linger(refused, held bool) {
 	d := soon
 	switch {
-	case refused || f.most > 0: // what was served is counted without it; a place is free
+	case refused: // what was served is counted without it
 		d = atOnce
 	case f.paced && !held:
 		turn := time.Duration(float64(f.view.Replicas) / max(f.rate, 1) * 1e9) // between two calls of this process
@@ -249,7 +299,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	f, flown := c.fact(now, a)
 	var given, over int64
 	if flown != nil {
-		given, over = flown.Given, flown.Over
+		given, over, flown.Refused = flown.Given, flown.Over, a.Refused
 	}
 	s, urgent := c.fleet, false
 	switch {
@@ -267,7 +317,7 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if m := c.state.Mode; given > 0 && (m == learn.Trial || m == learn.Flight || len(a.Quotas) > 0 && !s.unbound) {
+		if given > 0 && (s.most > 0 || len(a.Quotas) > 0 && !s.unbound) {
 			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
 		if s.paced { // a wait for the store is no wait for a permit

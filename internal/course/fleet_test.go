@@ -24,7 +24,7 @@ func (*deaf) Flush()                  {}
 // eight.
 func TestFleetWithAConfiguredLimitSendsLittle(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(deaf), true)
+	r.Share(new(deaf), true, nil)
 	view := store.FleetState{Now: dawn, Replicas: 2, Canceled: []store.OrdinalRange{{First: 1, Count: 2}}}
 	if entry := r.Propose(view); len(entry.Data) > 0 {
 		t.Errorf("before anything was learned, void permits are sent in %d bytes", len(entry.Data))
@@ -57,7 +57,7 @@ func TestFleetWithAConfiguredLimitSendsLittle(t *testing.T) {
 // than one in eight: others may use the same quota.
 func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(deaf), true)
+	r.Share(new(deaf), true, nil)
 	calls, sent := 0, 0
 	for i := range throttle.Instant(300) {
 		now := dawn + i*50_000_000
@@ -92,7 +92,7 @@ func TestFleetFarBelowItsConfiguredLimitSendsMore(t *testing.T) {
 // one left. Quotas that do not count calls are left out.
 func TestFleetProposesItsNewestReading(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
-	r.Share(new(deaf), true)
+	r.Share(new(deaf), true, nil)
 	view := store.FleetState{Now: dawn, Replicas: 2}
 	r.Propose(view)
 	var flying []course.Answer
@@ -126,7 +126,7 @@ func TestFleetProposesItsNewestReading(t *testing.T) {
 // takes one.
 func TestFleetProposesAForgottenCeiling(t *testing.T) {
 	r := rideOf(t, learn.Setting{})
-	r.Share(new(deaf), true)
+	r.Share(new(deaf), true, nil)
 	answer := func(n int64, limit, left float64) store.Pacing {
 		now := dawn + throttle.Instant(n)*10_000_000
 		a, ok := r.depart(now)
@@ -163,7 +163,7 @@ func TestFleetTakesBackADeparture(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := course.NewCourse(learn.Setting{}, nil)
-	c.Share(new(deaf), true)
+	c.Share(new(deaf), true, nil)
 	g, r := gate.NewGate(limiter, c, nil, time.Hour), throttle.Request{N: 1, ID: 1}
 	granted, err := g.Take(dawn, r)
 	if err != nil || granted.At > dawn {
@@ -182,7 +182,7 @@ func TestFleetTakesBackADeparture(t *testing.T) {
 // too, readings set no ceiling.
 func TestReadingsHoldNoFleetThatBelievesItsConfiguredLimit(t *testing.T) {
 	r := rideOf(t, learn.Setting{Configured: 1000, Burst: 10})
-	r.Share(new(deaf), true)
+	r.Share(new(deaf), true, nil)
 	for i := range int64(40) {
 		now := dawn.Add(time.Duration(i) * 10 * time.Millisecond)
 		a, ok := r.depart(now)
@@ -216,7 +216,7 @@ func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 	for limit, want := range map[float64]int{20: 1, 0: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			r, calls := rideOf(t, learn.Setting{}), new(flushed)
-			r.Share(calls, true)
+			r.Share(calls, true, nil)
 			land := func(served bool) {
 				now := throttle.InstantOf(time.Now())
 				a, ok := r.depart(now)
@@ -242,4 +242,80 @@ func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 			land(true)
 		})
 	}
+}
+
+// places are those of a store that gives this process all of them.
+type places struct {
+	store.Flights
+	most, flying, waiting int
+	closed                bool
+}
+
+func (p *places) Notify(func())                      {}
+func (p *places) Bound(most int, _ throttle.Instant) { p.most = most }
+func (p *places) Room() (int, error)                 { return p.most - p.flying, nil }
+func (p *places) Await(n int)                        { p.waiting = n }
+func (p *places) Close() error                       { p.closed = true; return nil }
+
+func (p *places) Board() bool {
+	if p.flying >= p.most {
+		return false
+	}
+	p.flying++
+	return true
+}
+
+func (p *places) Land() bool {
+	p.flying--
+	return true
+}
+
+// Calls take places of the store once the vendor may count calls in flight. A refused one keeps its place for the time
+// of two answers, and one that hangs for four, as long as it is not known what the vendor counts.
+func TestFleetTakesPlacesOfItsStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p := rideOf(t, learn.Setting{}), new(places)
+		r.Share(new(deaf), true, func() store.Flights { return p })
+		const took = 500 * time.Millisecond
+		now := dawn
+		apply := func(ordinal int64, refused bool) {
+			f := learn.Fact{Departed: now.Add(-took), Landed: now, Ordinal: ordinal, Flying: 6, Granted: ordinal, Waited: true, Refused: refused}
+			r.Apply(learn.Message{Fact: &f}.Append(nil), ordinal, now)
+		}
+		apply(6, true)
+		now = now.Add(time.Second)
+		apply(7, false)
+		if p.most != 1 {
+			t.Fatalf("after a refusal %d places are asked for, want one at first", p.most)
+		}
+		first, ok := r.depart(now)
+		if _, more := r.depart(now); !ok || more || p.flying != 1 {
+			t.Fatalf("a call departs: %v, and a second one: %v; %d places are taken", ok, more, p.flying)
+		}
+		first.Served, first.Refused = false, true
+		r.Landed(t.Context(), now.Add(time.Millisecond), &first)
+		for _, c := range []struct {
+			after time.Duration
+			taken int
+		}{{2*took - time.Millisecond, 1}, {2 * time.Millisecond, 0}} {
+			time.Sleep(c.after)
+			if synctest.Wait(); p.flying != c.taken {
+				t.Errorf("%d places are taken after a refusal, want %d", p.flying, c.taken)
+			}
+		}
+		now = now.Add(time.Second)
+		if _, ok := r.depart(now); !ok {
+			t.Fatal("no call departs at a free place")
+		}
+		if _, ok := r.depart(now.Add(900 * time.Millisecond)); ok {
+			t.Error("two calls depart at one place")
+		}
+		if _, ok := r.depart(now.Add(3 * time.Second)); !ok || p.flying != 1 {
+			t.Errorf("a call that hangs holds the next: %v; %d places are taken", !ok, p.flying)
+		}
+		r.gate.Fetch(now, 3, nil)
+		if err := r.gate.Close(); err != nil || p.waiting != 3 || !p.closed {
+			t.Errorf("%d callers are known to wait, want 3; closed: %v, %v", p.waiting, p.closed, err)
+		}
+	})
 }

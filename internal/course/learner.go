@@ -14,7 +14,6 @@ var _ store.Learner = (*Course)(nil)
 
 const (
 	kept     = 10 * time.Minute       // by the store, without calls
-	longest  = 4                      // usual answers: a store that lacks a landing for so long assumes it
 	farthest = 250 * time.Millisecond // plans reach no further, unless reported quotas allow it
 )
 
@@ -68,6 +67,7 @@ func (c *Course) Apply(message []byte, ordinal int64, at throttle.Instant) {
 	}
 	c.state.Setting = c.setting
 	c.state.Receive(message, ordinal, at)
+	c.fleet.learned = at
 	c.follow()
 	now := at.Add(-c.fleet.view.ClockOffset)
 	c.report(context.Background(), now)
@@ -155,9 +155,6 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 	}
 	if p.Asks {
 		pace.NotBefore = p.Sure
-	}
-	if pace.Most = f.most; f.most > 0 {
-		pace.Longest = time.Duration(longest * 1e9 * c.state.RTT)
 	}
 	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
 	return pace

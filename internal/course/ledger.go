@@ -96,7 +96,9 @@ func (s *Ledgers) find(unit string) *ledger {
 	}
 	if i < 0 {
 		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1, ratio: 1})
-		s.flights.Ended = s.ended
+		if i == 0 {
+			s.flights.Ended = append(s.flights.Ended, s.ended)
+		}
 	}
 	return &s.all[i]
 }

@@ -113,6 +113,11 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 			at = min(paced.At, t.Now)
 		}
 	}
+	if c.leased() {
+		if t.Call.Placed = c.fleet.places.Board(); !t.Call.Placed {
+			return throttle.Never
+		}
+	}
 	t.Call.Seen, _ = c.flights.Depart(0)
 	if c.fleet != nil {
 		if t.Call.Given = t.Grant.Ref.Ordinal; t.Call.Given == 0 {
@@ -211,10 +216,8 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	if c.plan.Most == 0 {
 		return math.MaxInt, now
 	}
-	if c.fleet != nil {
-		if next = c.fleet.yields(c.Look(), throttle.Instant(c.moved.Load())); next > now {
-			return 0, next
-		}
+	if c.leased() {
+		return c.leases(now)
 	}
 	lease := min(flight.Patience, c.state.Passed())
 	if c.plan.Since == 0 {
@@ -233,6 +236,19 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	}
 	n, next := c.flights.Recent(now, lease, c.counts)
 	return max(0, c.plan.Most-n), next
+}
+
+// leases is room if all processes share places in flight. As long as it is not known whether the
+// vendor counts calls in flight, overdue ones give their places back.
+func (c *Course) leases(now throttle.Instant) (free int, next throttle.Instant) {
+	if next = throttle.Never; c.state.Mode == learn.Trial {
+		next = c.flights.Lapse(now)
+	}
+	free, err := c.fleet.places.Room()
+	if err != nil { // the limiter returns it
+		return math.MaxInt, now
+	}
+	return free, next
 }
 
 // counts reports whether the plan's bound concerns a call in flight.

@@ -39,14 +39,16 @@ func (s Seen) Flying() int { return int(s & (1<<flyingBits - 1)) }
 
 // A Call is the entry of a call in flight.
 type Call struct {
-	ID    uint64
-	At    throttle.Instant // when it departed; never before that of an earlier entry
-	Seen  Seen             // for the learner; zero: it does not count there
-	Given int64            // its ordinal in the store of a fleet; zero: none
-	Over  int64            // calls of the fleet whose answers the store knew at its departure
-	Probe uint64           // the closing of the gate after which it departed; zero: none
-	Bills [MaxBills]Bill   // of the units in which quotas are reported
-	Hangs bool             // overdue, and counted no longer
+	ID      uint64
+	At      throttle.Instant // when it departed; never before that of an earlier entry
+	Seen    Seen             // for the learner; zero: it does not count there
+	Given   int64            // its ordinal in the store of a fleet; zero: none
+	Over    int64            // calls of the fleet whose answers the store knew at its departure
+	Refused bool             // by the server
+	Placed  bool             // it has a place in flight of those that a fleet shares
+	Probe   uint64           // the closing of the gate after which it departed; zero: none
+	Bills   [MaxBills]Bill   // of the units in which quotas are reported
+	Hangs   bool             // overdue, and counted no longer
 
 	prev, next *Call
 }
@@ -83,9 +85,9 @@ type Table struct {
 	// calls, and a call boards with all of them or with none.
 	sync.Mutex
 
-	// Ended is called once for each entry, under the lock, when its call is no longer in flight: it
-	// landed, did not depart after all, or is overdue. If nil, nothing is called.
-	Ended func(*Call)
+	// Ended are called once for each entry, under the lock, when its call is no longer in flight: it
+	// landed, did not depart after all, or is overdue.
+	Ended []func(*Call)
 
 	calls map[uint64]*Call
 	last  *Call         // in the order of departures
@@ -201,8 +203,8 @@ func (t *Table) Leave(id uint64) Call {
 
 // end reports that a call is no longer in flight.
 func (t *Table) end(c *Call) {
-	if t.Ended != nil {
-		t.Ended(c)
+	for _, ended := range t.Ended {
+		ended(c)
 	}
 }
 

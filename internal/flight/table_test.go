@@ -31,7 +31,7 @@ func TestHungCallsAreCountedForALease(t *testing.T) {
 		f.Leave(3)
 		f.Land(now.Add(took), 9) // an unknown call
 		counted := 2
-		f.Ended = func(*Call) { counted-- }
+		f.Ended = []func(*Call){func(*Call) { counted-- }}
 		want := func(at throttle.Instant, n int, fewer throttle.Instant) {
 			t.Helper()
 			if next := f.Lapse(at); counted != n || next != fewer {
@@ -61,7 +61,7 @@ func TestEntriesStandInTheOrderOfDepartures(t *testing.T) {
 	f.Board(dawn-5, 2)
 	f.Board(dawn+5, 3)
 	counted := 3
-	f.Ended = func(*Call) { counted-- }
+	f.Ended = []func(*Call){func(*Call) { counted-- }}
 	if next := f.Lapse(dawn.Add(time.Second)); counted != 1 || next != dawn.Add(time.Second)+5 {
 		t.Errorf("%d are counted until %v, want the last alone", counted, next.Sub(dawn))
 	}
@@ -94,7 +94,7 @@ func TestNextLeaseIsThatOfTheNextCall(t *testing.T) {
 func TestCallThatLeavesTwiceIsCountedOnce(t *testing.T) {
 	var f Table
 	boarded, ended := 0, 0
-	f.Ended = func(*Call) { ended++ }
+	f.Ended = []func(*Call){func(*Call) { ended++ }}
 	for range 3 {
 		f.Board(dawn, 7)
 		if boarded++; boarded == 1 {

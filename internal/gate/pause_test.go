@@ -86,7 +86,7 @@ func (h *herald) Flush()                { h.calls++ }
 func TestTheEndOfAPauseIsSentBeforeItIsPublished(t *testing.T) {
 	news := new(herald)
 	learns := course.NewCourse(learn.Setting{}, nil)
-	learns.Share(news, true)
+	learns.Share(news, true, nil)
 	sent := -1
 	limiter := &watched{Limiter: gateOf(t, time.Minute).Limiter, look: func() { sent = news.calls }}
 	NewGate(limiter, learns, nil, time.Minute).Reconcile(dawn, throttle.Fact{Resumed: true})

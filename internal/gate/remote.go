@@ -39,6 +39,7 @@ func (g *Gate) await(now throttle.Instant, n int, line iter.Seq[throttle.Request
 	g.bound.await(n, line)
 	g.flights.Lock()
 	defer g.flights.Unlock()
+	g.course.Await(n, g.wake)
 	for _, v := range g.vetoes {
 		if n > 0 {
 			n = v.Room(now, n)
@@ -85,6 +86,7 @@ func (g *Gate) Close() error {
 	for _, places := range g.bound.shared() {
 		_ = places.Close() // it returns no error
 	}
+	g.course.Close()
 	if c, ok := g.Limiter.(io.Closer); ok {
 		return c.Close()
 	}

@@ -90,7 +90,7 @@ func newLane(set *Settings, from throttle.Store, key, name string, limits *[]thr
 	l := &Lane{Key: key, settings: set, Budget: set.Budget(), Observer: set.Observe(key)}
 	l.limits.Store(limits)
 	_, local := from.(throttle.Local)
-	l.Course = l.newCourse(limiter, local, learns, *limits)
+	l.Course = l.newCourse(limiter, local, learns, *limits, l.leases(from, name))
 	l.ledgers = course.NewLedgers(l.Course, *limits, set.WaitResets, learns && local)
 	l.ledgers.Share = set.Share
 	l.Gate = gate.NewGate(limiter, l.Course, l.ledgers, set.MaxPause)
@@ -150,7 +150,7 @@ func (l *Lane) watch() store.Watch {
 // newCourse returns what the lane will learn by; nil if it does not learn: limits that
 // are shared through a store which does not let processes learn together are slowed
 // there.
-func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []throttle.Limit) *course.Course {
+func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []throttle.Limit, lease func() store.Flights) *course.Course {
 	shared, together := limiter.(store.Limiter)
 	if !together && (!learns || !local && len(limits) > 0) {
 		return nil
@@ -159,9 +159,26 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []
 	set.Share, set.Spread = l.settings.Share, l.settings.Spread
 	c := course.NewCourse(set, l)
 	if together {
-		c.Share(shared, learns)
+		c.Share(shared, learns, lease)
 	}
 	return c
+}
+
+// leases returns what makes the calls in flight under a name that all processes bound by what they
+// have learned; nil if the store bounds none, or InFlight.Shared does.
+func (l *Lane) leases(from throttle.Store, name string) func() store.Flights {
+	shared, ok := from.(store.FlightStore)
+	if !ok || l.settings.SharedMaxInFlight > 0 {
+		return nil
+	}
+	return func() store.Flights {
+		flights, err := shared.Flights(name, store.MostFlights)
+		if err != nil { // the store is closed, and its limiters say so
+			return nil
+		}
+		flights.Watch(l.watch())
+		return flights
+	}
 }
 
 // Limits returns the lane's limits, resolved. They must not be changed.

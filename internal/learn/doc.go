@@ -15,6 +15,7 @@
 //     passed once it is served, or if its refusal would have come by now.
 //   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused call is tried
 //     again with fewer in flight: if fewer are never refused, the vendor counts calls in flight.
+//     The first bound of a fleet is generous.
 //   - [Before] (before.go): others that take everything for a moment look like a fallen limit,
 //     so the earlier rate is tried again.
 //   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): the reported

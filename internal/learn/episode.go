@@ -115,7 +115,8 @@ func (s *State) probe(now throttle.Instant) {
 
 // probeRefused handles the refusal of a call that left after the episode began.
 func (s *State) probeRefused(f *Fact, now throttle.Instant) {
-	if s.Mode == Trial && f.alone() && !s.Proven {
+	// Where processes share the lane, f seems to be alone until the first calls have landed.
+	if s.Mode == Trial && f.alone() && !s.Proven && (s.Usual > 0 || !s.Setting.Shared) {
 		s.ban(now)
 		s.toRate()
 	}

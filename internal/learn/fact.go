@@ -31,7 +31,7 @@ func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 type Setting struct {
 	Configured float64 // permits per second of the configured limits; AnyRate: they name none; zero: there are none
 	Burst      float64 // permits of the configured limits at once
-	Shared     bool    // processes share the lane: none knows all calls in flight, so the vendor is not assumed to count those
+	Shared     bool    // processes share the lane: none knows all calls in flight until the store bounds them
 	Waits      bool    // wait for resets that are exact: see [State.Room]
 	Share      float64 // of the vendor's limit that the lane takes, see [Share]; zero or 1: all
 	Spread     bool    // spread the rest of a reported window evenly over time

@@ -74,7 +74,10 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 	case m == Trial && p.Run >= proof: // the first step comes after as many again: the trial may have ended too low
 		m, p.Run, p.Step, p.Ban, p.Proven = Flight, patience-proof, 0, 0, false
 	case m == Flight && (p.Run >= patience || p.Step > 0 && p.Run >= proof):
-		p.Proven = p.Proven || p.Back && p.Step == 0
+		if p.Step > 0 { // more are served than were refused before
+			p.Proven, p.Back = false, false
+		}
+		p.Proven = p.Proven || p.Back
 		p.Step = max(1, 2*p.Step)
 		p.Ceil += p.Step
 		p.Cap, p.Run = p.Ceil, 0

@@ -222,6 +222,7 @@ func TestProvenBoundOutlastsOthers(t *testing.T) {
 	for range patience {
 		mode = p.grow(&Fact{Flying: 8}, mode)
 	}
+	higher := p
 	p.Run, p.Step = 0, 0
 	if mode, asks := p.refused(full, mode, 1); mode != Trial || !asks {
 		t.Errorf("a proven bound was refused: mode %d, asks %v, want a trial", mode, asks)
@@ -232,5 +233,14 @@ func TestProvenBoundOutlastsOthers(t *testing.T) {
 	p.Proven = false
 	if mode, _ := p.refused(alone, Trial, 1); mode != Rate {
 		t.Errorf("an unproven bound remains: mode %d", mode)
+	}
+	for range proof { // the ninth, which was refused, is served now: the vendor counts a rate
+		higher.grow(&Fact{Flying: 9}, Flight)
+	}
+	if higher.Run, higher.Step = 0, 0; higher.Ceil < 10 {
+		t.Fatalf("no more were tried: %+v", higher)
+	}
+	if mode, _ := higher.refused(full, Flight, 1); mode != Rate {
+		t.Errorf("a bound that was exceeded since remains: mode %d", mode)
 	}
 }

@@ -6,10 +6,14 @@ import "github.com/weirgo/weir/throttle"
 // flight in all processes together. It is found by type assertion.
 type FlightStore interface {
 	// Flights returns the calls of a key that this process may have in flight, as a
-	// part of the most that all processes may have. The error says why there can be
-	// none.
+	// part of the most that all processes may have, up to [MostFlights]. The error says why there
+	// can be none.
 	Flights(key string, most int) (Flights, error)
 }
+
+// MostFlights is any number of calls in flight: the store is not asked for places, unless another
+// bound is learned.
+const MostFlights = 1 << 30
 
 // Flights are the calls in flight of one lane in one process, bounded together with
 // those of other processes. Their methods never sleep and do no I/O. They are safe
@@ -33,6 +37,10 @@ type Flights interface {
 	// It is called on a goroutine of its own, or on a timer's, and never from inside
 	// another method. Only the last wake that was registered is called.
 	Notify(wake func())
+
+	// Bound bounds the calls of all processes also by what they have learned together, and last at an
+	// instant of the store's clock; zero: no such bound. The bound that was learned last is in force.
+	Bound(most int, learned throttle.Instant)
 
 	// Watch registers what receives the calls to the store from now on, as
 	// [Limiter].Watch does.

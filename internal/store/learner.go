@@ -102,8 +102,6 @@ type Pacing struct {
 	ProbeAfter int64
 	Unbound    bool          // departures may pass the number that readings allow; otherwise they go one by one there
 	Reserve    int           // departures up to that number that go one by one, too
-	Most       int           // calls in flight, as far as their answers are reported; zero: any number
-	Longest    time.Duration // after which a departure counts as answered, if no other departs
 	TTL        time.Duration // how long the store keeps what was learned without calls
 }
 

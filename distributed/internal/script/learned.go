@@ -42,15 +42,14 @@ type Update struct {
 
 // A pacing is a [store.Pacing] on the wire. Departures are unit/den µs apart, and begin at hold.
 // Those after the ordinal since go one by one if alone is 1. What was learned is kept for keep. If
-// unbound is 1, readings set no ceiling. At most most calls are in flight if it is not zero; an answer takes longest.
-type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve, most, longest int64 }
+// unbound is 1, readings set no ceiling.
+type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 }
 
 // NewUpdate returns an update with a pace.
 func NewUpdate(p store.Pacing) *Update {
 	unit, den := interval(p.Interval)
 	t := &Update{pacing: pacing{
 		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(Micros(p.TTL), 0), reserve: int64(max(p.Reserve, 0)),
-		most: int64(max(p.Most, 0)), longest: max(Micros(p.Longest), 0),
 	}}
 	if p.Probe {
 		t.alone = 1
@@ -78,7 +77,7 @@ func (t *Update) usual(paced bool) bool {
 		return true
 	}
 	s := &t.Seen
-	return s.text != "" && t.Place >= s.From && t.Place <= s.To && t.alone == 0 && s.alone == 0 && s.ceiling == 0 && t.most == 0 && s.most == 0 &&
+	return s.text != "" && t.Place >= s.From && t.Place <= s.To && t.alone == 0 && s.alone == 0 && s.ceiling == 0 &&
 		t.Entry.Reading.Ordinal == 0 && !t.Entry.Revoke && t.Snapshot == nil && t.Lapsed == 0 && (!paced || t.unit/t.den <= 1_000_000)
 }
 
@@ -92,7 +91,7 @@ func (t *Update) quiet() bool {
 func (t *Update) args(buf []any) []any {
 	return append(buf, t.Place, t.Ordinal, t.Entry.Uncounted, asFlag(t.Entry.Revoke), t.unit, t.den,
 		t.hold, t.alone, t.since, t.keep, t.Entry.Data, t.Snapshot, t.Lapsed, t.Entry.Landed, t.Entry.Refused,
-		t.Entry.Reading.Ordinal, t.Entry.Reading.Left, t.Entry.Reading.Landed, t.unbound, t.reserve, t.Landed, t.most, t.longest)
+		t.Entry.Reading.Ordinal, t.Entry.Reading.Left, t.Entry.Reading.Landed, t.unbound, t.reserve, t.Landed)
 }
 
 // claim returns the claim of the pace as stored.
@@ -112,12 +111,11 @@ type LearnedField struct {
 
 // readLearnedField returns the field of a lane.
 func readLearnedField(text string) (f LearnedField, ok bool) {
-	var n [18]int64
-	words := strings.Fields(text)
-	ok = (readNumbers(words, n[:16]) || readNumbers(words, n[:])) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
+	var n [16]int64
+	ok = readNumbers(strings.Fields(text), n[:]) && n[0] <= n[1] && n[2] > 0 && n[3] > 0
 	return LearnedField{
 		text: text, From: n[0], To: n[1], ceiling: n[12],
-		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9], unbound: n[10], reserve: n[11], most: n[16], longest: n[17]},
+		pacing: pacing{unit: n[2], den: n[3], hold: n[4], alone: n[5], since: n[6], keep: n[9], unbound: n[10], reserve: n[11]},
 	}, ok
 }
 

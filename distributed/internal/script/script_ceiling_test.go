@@ -53,7 +53,6 @@ func TestReadingsBoundDepartures(t *testing.T) {
 	reading := func(ordinal, left, landed int64) store.Reading {
 		return store.Reading{Ordinal: ordinal, Left: left, Landed: landed}
 	}
-	four := store.Pacing{Most: 4, Unbound: true, Longest: 3 * time.Second}
 	for name, steps := range map[string][]step{
 		"no reading": {{count: 20, want: 20}, {count: 5, entry: store.Entry{Landed: 20}, want: 5}},
 		"36 had landed before number 40 left, and 4 are left": {
@@ -103,29 +102,6 @@ func TestReadingsBoundDepartures(t *testing.T) {
 		"unbound": {
 			{count: 8, want: 8},
 			{count: 9, entry: store.Entry{Landed: 8, Reading: reading(8, 0, 7)}, pace: store.Pacing{Unbound: true}, want: 9},
-		},
-		"four calls in flight": {
-			{count: 9, pace: four, want: 4},
-			{after: 30 * time.Millisecond, count: 9, pace: four},
-			{after: 1100 * time.Millisecond, count: 9, pace: four}, // one that is slow holds its place
-			{after: 1200 * time.Millisecond, count: 9, entry: store.Entry{Landed: 3}, pace: four, want: 3},
-			{after: 1210 * time.Millisecond, count: 9, entry: store.Entry{Landed: 1}, pace: store.Pacing{}, want: 9},
-		},
-		"a process died with four calls in flight, and no other departs": {
-			{count: 4, pace: four, want: 4},
-			{after: 3100 * time.Millisecond, count: 9, pace: four},
-			{after: 6000 * time.Millisecond, count: 9, pace: four},
-			{after: 6200 * time.Millisecond, count: 9, pace: four, want: 4},
-		},
-		"answers become faster while four calls are in flight": {
-			{count: 4, pace: four, want: 4},
-			{after: 100 * time.Millisecond, count: 9, pace: store.Pacing{Most: 4, Unbound: true, Longest: 2500 * time.Millisecond}},
-			{after: 200 * time.Millisecond, count: 9, pace: store.Pacing{Most: 4, Unbound: true, Longest: 2100 * time.Millisecond}},
-		},
-		"a place is free, and a refusal is not applied": {
-			{count: 4, pace: four, want: 4},
-			{after: 10 * time.Millisecond, count: 1, entry: store.Entry{Landed: 1, Refused: 1, Data: []byte("fact"), Revoke: true}, pace: four},
-			{after: 20 * time.Millisecond, count: 1, pace: four, want: 1},
 		},
 		"answers that never come delay once": {
 			{count: 8, want: 8},

@@ -18,6 +18,8 @@ type slotsCall struct {
 	most        int
 	has, wants  int
 	lease, come time.Duration // zero: a minute, a second
+	learned     int           // most of all replicas
+	at          int64         // when it was learned
 }
 
 func (c slotsCall) run(tb testing.TB, client *redis.Client, key string) LeaseReply {
@@ -26,7 +28,7 @@ func (c slotsCall) run(tb testing.TB, client *redis.Client, key string) LeaseRep
 		c.lease, c.come = time.Minute, time.Second
 	}
 	v, err := slotsScript.Run(context.Background(), client, []string{key},
-		c.id, c.number, c.most, Micros(c.lease), c.has, c.wants, Micros(c.come), "", "").Result()
+		c.id, c.number, c.most, Micros(c.lease), c.has, c.wants, Micros(c.come), "", "", c.learned, c.at).Result()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -76,6 +78,38 @@ func TestSlotsScriptAnswersARepeatedCallAlike(t *testing.T) {
 	}
 	if got := (slotsCall{id: "b", number: 3, most: 3, has: 1, wants: 5}).run(t, client, "weir:1:{x/repeated}:flights"); got.Has != 1 || got.Fleet != 3 {
 		t.Errorf("the next call is answered %+v, want one slot of three", got)
+	}
+}
+
+// What replicas learned last is in force, whoever calls.
+func TestSlotsScriptBoundsByWhatWasLearnedLast(t *testing.T) {
+	_, client := slotsClient(t)
+	const key = "weir:1:{x/learned}:flights"
+	for i, c := range []struct {
+		id      string
+		has     int
+		learned int
+		at      int64
+		garbage bool // in place of what was learned
+		want    int  // slots of the caller, which wants nine
+	}{
+		{id: "a", learned: 4, at: 10, want: 4},
+		{id: "b", learned: 9, at: 5, want: 0}, // it knows less
+		{id: "b", learned: 9, at: 20, want: 4},
+		{id: "a", has: 2, learned: 4, at: 10, want: 5},
+		{id: "a", has: 4, learned: 0, at: 30, want: 9}, // it is no rule any more
+		{id: "b", has: 4, learned: 9, at: 20, want: 9},
+		{id: "b", has: 9, learned: 1, at: time.Now().Add(time.Hour).UnixMicro(), want: 9},
+		{id: "a", has: 1, learned: 20, at: 40, want: 9}, // the clock moved back since
+		{id: "a", has: 1, learned: 12, at: 50, garbage: true, want: 3},
+	} {
+		if c.garbage {
+			client.HSet(t.Context(), key, " learned", "nine")
+		}
+		got := slotsCall{id: c.id, number: int64(1 + i), most: MostSlots, has: c.has, wants: 9, learned: c.learned, at: c.at}.run(t, client, key)
+		if got.Has != c.want {
+			t.Errorf("call %d: %+v, want %d slots", i+1, got, c.want)
+		}
 	}
 }
 

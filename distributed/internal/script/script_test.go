@@ -19,10 +19,10 @@ import (
 
 // scriptSum is the sum of the text that Redis keeps. A changed script works beside this one, and on
 // its state: change it on purpose.
-const scriptSum = "73bf3ca1947adc3e33d4bdd20103d2279a22c917de5f765e876d11fd3bcd6111"
+const scriptSum = "7f0453bec94b32424eb9a2745faaddaa75d3e34f96b277eede1e1b2477d87a62"
 
 // slotsScriptSum is the sum of the script that shares slots.
-const slotsScriptSum = "c2a1732f07807a52e57c932d9cd6caeddb2d6090561bab6ea17aa41b307a21ed"
+const slotsScriptSum = "b8c7aaf20798cccbb15faa8ad3ff83fd947ebe88478df720f1241bb50cb60c41"
 
 func TestScriptIsTheOneThatWasMeant(t *testing.T) {
 	sum := sha256.Sum256([]byte(scriptSource))

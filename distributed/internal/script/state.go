@@ -105,17 +105,24 @@ func readClaim(text string) (l throttle.Limit, ok bool) {
 }
 
 // ReadFlights returns how many slots for calls in flight are leased at an instant by the clock of
-// Redis, and the most allowed: the least that a replica claims. Invalid leases do not count.
+// Redis, and the most allowed: the least that a replica claims, or what they have learned. Zero:
+// any number. Invalid leases do not count.
 func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
+	most = MostSlots
+	var learned [2]int64
+	if readNumbers(strings.Fields(fields[" learned"]), learned[:]) && learned[0] > 0 {
+		most = int(min(learned[0], MostSlots))
+	}
 	for _, text := range fields {
 		var n [9]int64 // see read in slots.lua
 		if !readNumbers(strings.Fields(text), n[:]) || n[2] <= now.UnixMicro() || n[1] > MostSlots || n[3] > MostSlots {
 			continue
 		}
 		leased += int(n[3])
-		if most == 0 || int(n[1]) < most {
-			most = int(n[1])
-		}
+		most = min(most, int(n[1]))
+	}
+	if most == MostSlots {
+		return leased, 0
 	}
 	return leased, most
 }

@@ -94,4 +94,10 @@ func TestReadFlights(t *testing.T) {
 	if leased != 4 || most != 4 {
 		t.Errorf("ReadFlights = %d of %d, want 4 of 4", leased, most)
 	}
+	const lease = "1 1073741824 1767225602000000 3 5 3 0 0 60000000"
+	for learned, want := range map[string]int{"7 1767225600000000": 7, "0 1767225600000000": 0, "garbage": 0} {
+		if leased, most := ReadFlights(map[string]string{"a": lease, " learned": learned}, now); leased != 3 || most != want {
+			t.Errorf("ReadFlights with %q learned = %d of %d, want 3 of %d", learned, leased, most, want)
+		}
+	}
 }

@@ -68,11 +68,11 @@ func (f *Lane) prepare() ([]any, store.Operation) {
 	now, set, t := time.Now(), &f.Hub.Set, &f.sent
 	f.lease.keep(f.keeps(now))
 	wants := f.wants(now)
-	t.number, t.at, t.wants, t.summoned = t.number+1, now, wants, false
+	t.number, t.at, t.wants, t.learned, t.summoned = t.number+1, now, wants, f.learned, false
 	t.since, t.peak = now, wants
 	return append(conn.Command(nil, []any{f.Key}),
 		f.id, t.number, f.most, script.Micros(set.Lease), f.lease.Has, max(wants, f.flying), script.Micros(callTime),
-		f.Hub.Channel, call.SlotsMessage+" "+f.Lane), store.OperationLease
+		f.Hub.Channel, call.SlotsMessage+" "+f.Lane, f.learned, int64(f.at)/1000), store.OperationLease
 }
 
 // Lose puts the policy for a loss in force.

@@ -10,6 +10,7 @@ type sent struct {
 	number   int64     // of calls
 	at       time.Time // when the last call left; zero: there was no call
 	wants    int       // slots that were wanted
+	learned  int       // bound that was sent
 	summoned bool      // the store has asked this replica to call since
 
 	since time.Time // start of the count
@@ -46,7 +47,7 @@ func (f *Lane) idled(now time.Time) bool { return now.Sub(f.sent.since) >= slotI
 // keeps returns how many slots this replica keeps. Unwanted slots go back if others are short, or
 // after being idle for a while.
 func (f *Lane) keeps(now time.Time) int {
-	if f.Closed {
+	if f.Closed || f.open() {
 		return f.flying
 	}
 	n, wants := f.lease.holds(now), f.wants(now)
@@ -76,7 +77,7 @@ func (f *Lane) due(now time.Time) (due time.Time) {
 		soonest(t.at.Add(set.Lease / 3))
 	}
 	switch {
-	case t.summoned, f.keeps(now) < has:
+	case t.summoned, f.keeps(now) < has, f.learned != t.learned && wants+has > 0:
 		soonest(now)
 	case has > wants:
 		soonest(t.since.Add(slotIdle))

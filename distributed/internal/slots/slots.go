@@ -28,11 +28,13 @@ import (
 // methods hold it.
 type Lane struct {
 	id   string // of this replica in the lane's hash
-	most int    // of all replicas
+	most int    // of all replicas, as configured
 	call.Caller
 
 	flying  int
-	waiting int // callers in line
+	waiting int              // callers in line
+	learned int              // most of all replicas, as they have learned together; zero: not bounded by that
+	at      throttle.Instant // when that was learned, by the clock of Redis; zero: never
 	lease   lease
 	sent    sent
 	timer   conn.Timer
@@ -43,8 +45,8 @@ var _ store.Flights = (*Lane)(nil)
 
 // New returns the slots of a lane. The error is for a bound that is not positive.
 func New(h *call.Hub, key string, most int) (*Lane, error) {
-	if most <= 0 || most > script.MostSlots {
-		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, script.MostSlots)
+	if most <= 0 || most > store.MostFlights {
+		return nil, fmt.Errorf("distributed: %d calls in flight is not from 1 to %d", most, store.MostFlights)
 	}
 	f := &Lane{
 		Caller: call.Caller{Hub: h, Lane: script.Escape(key), Key: script.FlightsKey(script.KeyOf(h.Layout, h.Namespace, key))},
@@ -57,16 +59,32 @@ func New(h *call.Hub, key string, most int) (*Lane, error) {
 // wants returns how many slots would be used. While a slot is free, callers in line wait for
 // something else.
 func (f *Lane) wants(now time.Time) int {
+	if f.open() {
+		return 0
+	}
 	allowed := f.allowed(now)
 	if f.flying < allowed {
 		return min(f.flying+f.waiting, allowed)
 	}
-	return min(f.flying+f.waiting, f.most)
+	return min(f.flying+f.waiting, f.bound())
 }
+
+// bound returns the most calls in flight of all replicas.
+func (f *Lane) bound() int {
+	if f.learned > 0 {
+		return min(f.most, f.learned)
+	}
+	return f.most
+}
+
+// open reports whether nothing bounds the calls in flight: no slots are leased then.
+func (f *Lane) open() bool { return f.bound() == store.MostFlights }
 
 // allowed returns how many calls may be in flight here.
 func (f *Lane) allowed(now time.Time) int {
 	switch {
+	case f.open():
+		return store.MostFlights
 	case !f.Lost:
 		return f.lease.allows(now)
 	case f.lease.Has > 0 && now.Before(f.lease.until): // no other replica can have them in turn
@@ -82,10 +100,10 @@ func (f *Lane) share() int {
 	case set.FailClosed:
 		return 0
 	case set.FailOpen:
-		return f.most
+		return f.bound()
 	default:
 		replicas := cmp.Or(f.stats.Processes, set.Replicas, call.DefaultReplicas)
-		return max(1, int(float64(f.most)*set.Share/float64(replicas)))
+		return max(1, int(float64(f.bound())*set.Share/float64(replicas)))
 	}
 }
 
@@ -124,6 +142,17 @@ func (f *Lane) Land() (held bool) {
 	f.flying--
 	f.consider(now)
 	return held
+}
+
+// Bound implements [store.Flights].
+func (f *Lane) Bound(most int, learned throttle.Instant) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if most > 0 && most < f.learned {
+		f.lease.turn = time.Time{} // the slot that it has in turn may be the one too many
+	}
+	f.learned, f.at = min(most, store.MostFlights), learned
+	f.consider(time.Now())
 }
 
 // Await implements [store.Flights].

@@ -8,8 +8,7 @@
 --   "ordinal", numbers that change with every grant: the ordinal of the last departure granted;
 --   applied, the place at which the lane was decided for; upto, the latest ordinal known there;
 --   landed, how many of those departures were answered, or never will be
---   "learned", numbers as in FIELDS, which change with each message; if calls in flight are bounded,
---   also most, their number, and longest, the time after which a departure counts as answered
+--   "learned", numbers as in FIELDS, which change with each message
 --   "entries", the messages from one place to another, each in a frame "ordinal now length "
 --   "snapshot", what a caller had learned at the first of these places
 
@@ -24,7 +23,7 @@ local FIELDS = {
   "ceiling", "newest", -- departures above it go one by one, by readings up to the newest departure's; 0: none
   "mark", "due", -- departures up to the mark have arrived at due
 }
-local PATTERN = "^" .. ("(%d+) "):rep(#FIELDS - 1) .. "(%d+)(.*)$"
+local PATTERN = "^" .. ("(%d+) "):rep(#FIELDS - 1) .. "(%d+)$"
 local MOST = 65536 -- bytes of entries that are kept
 local SOON = 5000 -- shortest time until a caller that waits for an answer asks again
 
@@ -40,8 +39,6 @@ local function readKnown(text, counts)
     k[name] = tonumber(values[i] or 0)
     if k[name] > 2^52 then return readKnown(nil, counts) end
   end
-  k.most, k.longest = (values[#FIELDS + 1] or ""):match("^ (%d+) (%d+)$")
-  k.most, k.longest = min(k.most or 0, 2^52), min(k.longest or 0, 2^42)
   if k.lease > max(now, lane.furthest) + 1000000 then k.lease = 0 end -- no lease of a probe is longer
   if k.from > k.to or min(k.unit, k.den) < 1 then
     k.unit, k.den, k.from, k.to = 1, 1, 0, 0
@@ -87,12 +84,12 @@ end
 -- the newest reading is used.
 local function read(landed, spared, ordinal, left, before)
   known.landed = min(known.landed + landed, known.ordinal)
-  if known.unbound == 1 then known.ceiling, known.newest = 0, 0 end
-  local lease = max(2000000, known.longest) -- the longest time of an answer
-  local later = max(now, lane.furthest) + lease
-  if known.ceiling == 0 and known.most == 0 then
-    known.mark, known.due = 0, 0
-  elseif now > known.due or known.due > later + lease then -- answers to dead processes are never reported
+  if known.unbound == 1 then
+    known.ceiling, known.newest, known.mark, known.due = 0, 0, 0, 0
+    return
+  end
+  local later = max(now, lane.furthest) + 2000000
+  if (known.ceiling > 0 and now > known.due) or known.due > later then -- answers to dead processes are never reported
     known.landed = max(known.landed, min(known.mark, known.ordinal))
     known.mark, known.due = known.ordinal, later
   end
@@ -100,7 +97,7 @@ local function read(landed, spared, ordinal, left, before)
     known.ceiling = known.ceiling + spared
     if known.lease > 0 and now >= known.lease then known.landed = known.ordinal end -- an answer that is missing for so long never comes
   end
-  if ordinal > known.newest and known.unbound == 0 then
+  if ordinal > known.newest then
     local low = left + before + 1
     if known.ceiling == 0 then known.lease = now + 1000000 end
     if known.ceiling > left + known.ordinal then known.ceiling = low end
@@ -134,7 +131,6 @@ local function learn(i, text, counts)
     known.unit, known.den = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     known.hold, known.alone, known.since = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8])
     known.keep, known.unbound, known.reserve = tonumber(ARGV[i + 9]), tonumber(ARGV[i + 18]), tonumber(ARGV[i + 19])
-    known.most, known.longest = tonumber(ARGV[i + 21] or 0), tonumber(ARGV[i + 22] or 0)
   end
   local lapsed = tonumber(ARGV[i + 12])
   read(ARGV[i + 13] + lapsed, ARGV[i + 14] + lapsed, tonumber(ARGV[i + 15]), tonumber(ARGV[i + 16]), tonumber(ARGV[i + 17]))
@@ -185,13 +181,10 @@ local function pace(field, text)
   return rule
 end
 
--- places returns how many more calls may be in flight.
-local function places() return known.most > 0 and max(known.most - (known.ordinal - known.landed), 0) or 2^53 end
-
 -- room returns how many may depart before they go one by one.
 local function room()
   if known.alone == 1 then return 0 end
-  return min(known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53, places())
+  return known.ceiling > 0 and max(known.ceiling - known.reserve - known.ordinal, 0) or 2^53
 end
 
 -- hold returns the instant of the earliest departure. After a refusal, the next one waits until the
@@ -203,16 +196,13 @@ local function hold()
   if room() > 0 or known.alone == 1 or applied and known.landed == known.ordinal then return known.hold end
   -- Callers take turns to ask, half as often after each time without a grant.
   local since, callers = now - (known.lease - 1000000), max(lane.this, lane.before)
-  if places() == 0 then -- each landing makes room
-    return max(known.hold, now + min(max(SOON, (divide(since, 2))), 20000) * callers)
-  end
   return max(known.hold, min(known.lease, now + max(SOON, (divide(since, 2))) * callers))
 end
 
 -- count counts n departures granted at an instant.
 local function count(at, n)
   known.ordinal = known.ordinal + n
-  if known.alone == 1 or known.ceiling > 0 or known.most > 0 then known.lease = max(at, now) + 1000000 end
+  if known.alone == 1 or known.ceiling > 0 then known.lease = max(at, now) + 1000000 end
 end
 
 -- counts returns the field "ordinal".
@@ -229,7 +219,6 @@ local function answer(list)
   list[n + 1], list[n + 2] = known.first, known.took and 1 or 0
   local numbers = {}
   for i, name in ipairs(FIELDS) do numbers[i] = ("%.0f"):format(known[name]) end
-  if known.most > 0 then numbers[#FIELDS + 1] = ("%.0f %.0f"):format(known.most, known.longest) end
   known.text = table.concat(numbers, " ")
   list[n + 3], list[n + 4], list[n + 5], list[n + 6] = known.landed, snapshot, entries, known.text
 end

@@ -35,8 +35,8 @@
 --      how long to keep all this, its message, its snapshot at its place, how
 --      many departures that it was granted will not take place, how many have landed,
 --      how many were refused, a reading: its departure, how many were left, how many had
---      landed then; "1" if readings bound nothing, the reserve, how many the caller
---      knows to have landed, the most calls in flight, and how long an answer takes
+--      landed then; "1" if readings bound nothing, the reserve, and how many the caller
+--      knows to have landed
 --
 -- The reply is a flat array of integers:
 --   now, generation, epoch, furthest, paused, alive, period, flags, first

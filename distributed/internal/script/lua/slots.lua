@@ -1,7 +1,8 @@
 -- The slots: how many calls of a lane each replica may have in flight. They are shared
 -- max-min fairly: a replica gets the slots that it wants, or as many as any other (its sure
 -- slots). If the rest is too small for one more each, replicas get one more in turn. This is
--- a separate script, on a hash of its own, KEYS[1], with a field for each replica's lease.
+-- a separate script, on a hash of its own, KEYS[1], with a field for each replica's lease. The field
+-- " learned" has the most slots of all replicas as they have learned last, and when.
 --
 -- ARGV, integers in decimal, times in microseconds:
 --   1  the replica's name
@@ -14,6 +15,8 @@
 --   7  how long a replica that is asked to call may take
 --   8  channel of the messages
 --   9  the head of a message, before the names of the replicas asked to call
+--  10  most slots of all replicas, by what they have learned together; 0: they have learned none
+--  11  when, by this server's clock; 0: not known. What was learned last is in force
 --
 -- The reply: the replica's slots, its sure slots, how many more it may have in turn (0 or 1), 1 if
 -- replicas want more than there is, slots of all replicas, replicas, and the time until another's
@@ -67,11 +70,15 @@ if stored.err then
   stored = {}
 end
 
+local learned, learnedAt = tonumber(ARGV[10] or 0), tonumber(ARGV[11] or 0)
 local leases, mine, latest = {}, nil, 0 -- latest: when the last turn began
 local ended = {}
 for i = 1, #stored, 2 do
   local l = read(stored[i + 1])
-  if not l then
+  if stored[i] == " learned" then
+    local bound, at = stored[i + 1]:match("^(%d+) (%d+)$")
+    if bound and tonumber(at) > learnedAt and tonumber(at) <= now then learned, learnedAt = min(bound, 2^30), tonumber(at) end
+  elseif not l then
     redis.call("HDEL", KEYS[1], stored[i])
   else
     l.name = stored[i]
@@ -119,6 +126,9 @@ for i = 1, #leases do
   most, live = min(most, l.most), max(live, l.till)
   if l ~= mine and (ends == 0 or l.till < ends) then ends = l.till end
 end
+
+if learned > 0 then most = min(most, learned) end
+if learnedAt > 0 then redis.call("HSET", KEYS[1], " learned", ("%.0f %.0f"):format(learned, learnedAt)) end
 
 -- level is the most sure slots of any replica, and rest is what remains of all.
 local contended = wanted > most or had > most
