@@ -155,8 +155,8 @@
 // # What Redis must grant
 //
 // All keys are weir:1:{namespace/lane}, and for sliding logs and calls in flight the same
-// followed by ":log:<limit>" or ":flights". Every key has a TTL. Only calls in flight need
-// hgetall and hdel. [MinimumACL] is the least that a user of Redis must have. A missing
+// followed by ":log:<limit>" or ":flights". Every key has a TTL. Only calls in flight,
+// configured or learned, need hgetall and hdel. [MinimumACL] is the least that a user of Redis must have. A missing
 // grant, or a wrong password, counts as a loss of Redis, and a line of log has the text of its
 // error. Without the grant for the channel limits are shared, but a refusal at one replica
 // stops the others only at their next call. One line of log says so.

@@ -74,7 +74,7 @@ const (
 func (c *Course) Share(with store.Replicator, learns bool, lease func() store.Flights) {
 	c.mu.Lock()
 	c.fleet = &fleet{replicator: with, share: 1, obeys: !learns, lease: lease}
-	c.flights.Ended = append(c.flights.Ended, c.ended)
+	c.flights.Ended, c.flights.Left = append(c.flights.Ended, c.ended), c.vacate
 	if c.setting.Shared = true; lease == nil {
 		c.setting.Without = learn.Trials
 	}
@@ -187,11 +187,19 @@ func (f *fleet) bind(most int) {
 	}
 }
 
-// ended gives back the place of a call that has landed, or is overdue. That of a refused one is kept
-// for two usual answers: too many are in flight, and another call that departs would be refused, too.
+// ended gives back the place of an overdue call, as long as it is not known whether the vendor counts
+// calls in flight.
 func (c *Course) ended(call *flight.Call) {
+	if call.Hangs && c.state.Mode == learn.Trial {
+		c.vacate(call)
+	}
+}
+
+// vacate gives back the place of a call. That of a refused one is kept for two usual answers: too
+// many are in flight, and another call that departs would be refused, too.
+func (c *Course) vacate(call *flight.Call) {
 	switch {
-	case !call.Placed:
+	case call.Places == 0:
 	case call.Refused:
 		land, wake := c.fleet.places.Land, c.fleet.wake
 		time.AfterFunc(time.Duration(2e9*c.state.RTT), func() {
@@ -202,7 +210,7 @@ func (c *Course) ended(call *flight.Call) {
 	default:
 		c.fleet.places.Land()
 	}
-	call.Placed = false
+	call.Places = 0
 }
 
 // Await receives the number of callers in line, and what wakes them, under the lock.
@@ -214,14 +222,14 @@ func (c *Course) Await(n int, wake func()) {
 	}
 }
 
-// Close gives back the places in flight.
+// Close gives back the places in flight, and takes no more.
 func (c *Course) Close() {
-	if c == nil {
+	if c == nil || c.fleet == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fleet != nil && c.fleet.places != nil {
+	if c.fleet.lease = nil; c.fleet.places != nil { // a call of the limiter may be under way
 		_ = c.fleet.places.Close() // it returns no error
 	}
 }
@@ -298,8 +306,9 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 	c.mu.Lock()
 	f, flown := c.fact(now, a)
 	var given, over int64
+	places := 0
 	if flown != nil {
-		given, over, flown.Refused = flown.Given, flown.Over, a.Refused
+		given, over, places, flown.Refused = flown.Given, flown.Over, flown.Places, a.Refused
 	}
 	s, urgent := c.fleet, false
 	switch {
@@ -317,7 +326,11 @@ func (c *Course) observeShared(now throttle.Instant, a *Answer) {
 			s.unsent.Data = learn.Message{Meeting: c.meeting(&f)}.Append(s.unsent.Data)
 		}
 		f.Ordinal, f.Flying = given, c.flying(&f)
-		if given > 0 && (s.most > 0 || len(a.Quotas) > 0 && !s.unbound) {
+		switch {
+		case given == 0:
+		case places > 0: // a landing that the store does not know of counts no longer
+			f.Flying = max(1, min(int(given-over), places+1))
+		case len(a.Quotas) > 0 && !s.unbound:
 			f.Flying = max(1, int(given-over)) // the store's bound of departures
 		}
 		if s.paced { // a wait for the store is no wait for a permit

@@ -1,6 +1,8 @@
 package course_test
 
 import (
+	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,26 +249,28 @@ func TestFleetReportsAFailedCallWhileReadingsBind(t *testing.T) {
 // places are those of a store that gives this process all of them.
 type places struct {
 	store.Flights
-	most, flying, waiting int
-	closed                bool
+	flying        atomic.Int64
+	most, waiting int
+	closed        bool
+	lost          error
 }
 
 func (p *places) Notify(func())                      {}
 func (p *places) Bound(most int, _ throttle.Instant) { p.most = most }
-func (p *places) Room() (int, error)                 { return p.most - p.flying, nil }
+func (p *places) Room() (int, error)                 { return p.most - int(p.flying.Load()), p.lost }
 func (p *places) Await(n int)                        { p.waiting = n }
 func (p *places) Close() error                       { p.closed = true; return nil }
 
 func (p *places) Board() bool {
-	if p.flying >= p.most {
+	if n, _ := p.Room(); n < 1 {
 		return false
 	}
-	p.flying++
+	p.flying.Add(1)
 	return true
 }
 
 func (p *places) Land() bool {
-	p.flying--
+	p.flying.Add(-1)
 	return true
 }
 
@@ -289,18 +293,18 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 			t.Fatalf("after a refusal %d places are asked for, want one at first", p.most)
 		}
 		first, ok := r.depart(now)
-		if _, more := r.depart(now); !ok || more || p.flying != 1 {
-			t.Fatalf("a call departs: %v, and a second one: %v; %d places are taken", ok, more, p.flying)
+		if _, more := r.depart(now); !ok || more || p.flying.Load() != 1 {
+			t.Fatalf("a call departs: %v, and a second one: %v; %d places are taken", ok, more, p.flying.Load())
 		}
 		first.Served, first.Refused = false, true
 		r.Landed(t.Context(), now.Add(time.Millisecond), &first)
 		for _, c := range []struct {
 			after time.Duration
-			taken int
+			taken int64
 		}{{2*took - time.Millisecond, 1}, {2 * time.Millisecond, 0}} {
 			time.Sleep(c.after)
-			if synctest.Wait(); p.flying != c.taken {
-				t.Errorf("%d places are taken after a refusal, want %d", p.flying, c.taken)
+			if synctest.Wait(); p.flying.Load() != c.taken {
+				t.Errorf("%d places are taken after a refusal, want %d", p.flying.Load(), c.taken)
 			}
 		}
 		now = now.Add(time.Second)
@@ -310,8 +314,20 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 		if _, ok := r.depart(now.Add(900 * time.Millisecond)); ok {
 			t.Error("two calls depart at one place")
 		}
-		if _, ok := r.depart(now.Add(3 * time.Second)); !ok || p.flying != 1 {
-			t.Errorf("a call that hangs holds the next: %v; %d places are taken", !ok, p.flying)
+		if _, ok := r.depart(now.Add(3 * time.Second)); !ok || p.flying.Load() != 1 {
+			t.Errorf("a call that hangs holds the next: %v; %d places are taken", !ok, p.flying.Load())
+		}
+		for n := range int64(100) { // until it is known
+			now = now.Add(10 * time.Millisecond)
+			apply(8+n, false)
+		}
+		course.NewLedgers(r.Course, nil, false, false).Flights().Lapse(now.Add(time.Hour))
+		if p.most < 5 || p.flying.Load() != 1 {
+			t.Errorf("%d places are taken, want that of the call that hangs; %d are asked for", p.flying.Load(), p.most)
+		}
+		p.lost = errors.New("lost")
+		if _, err := r.gate.Take(now, throttle.Request{N: 1, ID: 99}); !errors.Is(err, p.lost) {
+			t.Errorf("without the store: %v", err)
 		}
 		r.gate.Fetch(now, 3, nil)
 		if err := r.gate.Close(); err != nil || p.waiting != 3 || !p.closed {

@@ -59,6 +59,11 @@ func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
 		f.Reason = throttle.ReasonRate
 		return f, nil
 	}
+	if c.leased() {
+		if _, err := c.fleet.places.Room(); err != nil {
+			return f, err
+		}
+	}
 	if free, next := c.room(t.Now); free == 0 && next > t.Now {
 		f.At = next
 		return f, nil
@@ -114,9 +119,10 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 		}
 	}
 	if c.leased() {
-		if t.Call.Placed = c.fleet.places.Board(); !t.Call.Placed {
+		if !c.fleet.places.Board() {
 			return throttle.Never
 		}
+		t.Call.Places = c.fleet.most
 	}
 	t.Call.Seen, _ = c.flights.Depart(0)
 	if c.fleet != nil {
@@ -244,10 +250,7 @@ func (c *Course) leases(now throttle.Instant) (free int, next throttle.Instant) 
 	if next = throttle.Never; c.state.Mode == learn.Trial {
 		next = c.flights.Lapse(now)
 	}
-	free, err := c.fleet.places.Room()
-	if err != nil { // the limiter returns it
-		return math.MaxInt, now
-	}
+	free, _ = c.fleet.places.Room()
 	return free, next
 }
 

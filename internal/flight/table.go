@@ -45,7 +45,7 @@ type Call struct {
 	Given   int64            // its ordinal in the store of a fleet; zero: none
 	Over    int64            // calls of the fleet whose answers the store knew at its departure
 	Refused bool             // by the server
-	Placed  bool             // it has a place in flight of those that a fleet shares
+	Places  int              // how many calls in flight a fleet allowed when it took one of their places; zero: it has none
 	Probe   uint64           // the closing of the gate after which it departed; zero: none
 	Bills   [MaxBills]Bill   // of the units in which quotas are reported
 	Hangs   bool             // overdue, and counted no longer
@@ -88,6 +88,9 @@ type Table struct {
 	// Ended are called once for each entry, under the lock, when its call is no longer in flight: it
 	// landed, did not depart after all, or is overdue.
 	Ended []func(*Call)
+
+	// Left is called once for each entry, under the lock, when it is removed. If nil, nothing is called.
+	Left func(*Call)
 
 	calls map[uint64]*Call
 	last  *Call         // in the order of departures
@@ -182,6 +185,9 @@ func (t *Table) Leave(id uint64) Call {
 	t.kept.Add(-1)
 	if !c.Hangs {
 		t.end(c)
+	}
+	if t.Left != nil {
+		t.Left(c)
 	}
 	if t.fresh == c {
 		t.fresh = c.next

@@ -165,13 +165,16 @@ func (l *Lane) newCourse(limiter throttle.Limiter, local, learns bool, limits []
 }
 
 // leases returns what makes the calls in flight under a name that all processes bound by what they
-// have learned; nil if the store bounds none, or InFlight.Shared does.
+// have learned; nil if the store bounds none. With InFlight.Shared there are none beside those.
 func (l *Lane) leases(from throttle.Store, name string) func() store.Flights {
 	shared, ok := from.(store.FlightStore)
-	if !ok || l.settings.SharedMaxInFlight > 0 {
+	if !ok {
 		return nil
 	}
 	return func() store.Flights {
+		if l.settings.SharedMaxInFlight > 0 {
+			return nil
+		}
 		flights, err := shared.Flights(name, store.MostFlights)
 		if err != nil { // the store is closed, and its limiters say so
 			return nil

@@ -1,9 +1,13 @@
 package script
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirgo/weir/internal/store"
+)
 
 // MostSlots keeps the script's sums of all replicas' slots exact.
-const MostSlots = 1 << 30
+const MostSlots = store.MostFlights
 
 // A LeaseReply is the reply of the script for slots.
 type LeaseReply struct {

@@ -108,7 +108,7 @@ func readClaim(text string) (l throttle.Limit, ok bool) {
 // Redis, and the most allowed: the least that a replica claims, or what they have learned. Zero:
 // any number. Invalid leases do not count.
 func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
-	most = MostSlots
+	most, leases := MostSlots, 0
 	var learned [2]int64
 	if readNumbers(strings.Fields(fields[" learned"]), learned[:]) && learned[0] > 0 {
 		most = int(min(learned[0], MostSlots))
@@ -118,10 +118,10 @@ func ReadFlights(fields map[string]string, now time.Time) (leased, most int) {
 		if !readNumbers(strings.Fields(text), n[:]) || n[2] <= now.UnixMicro() || n[1] > MostSlots || n[3] > MostSlots {
 			continue
 		}
-		leased += int(n[3])
+		leases, leased = leases+1, leased+int(n[3])
 		most = min(most, int(n[1]))
 	}
-	if most == MostSlots {
+	if most == MostSlots || leases == 0 {
 		return leased, 0
 	}
 	return leased, most

@@ -151,8 +151,10 @@ func (f *Lane) Bound(most int, learned throttle.Instant) {
 	if most > 0 && most < f.learned {
 		f.lease.turn = time.Time{} // the slot that it has in turn may be the one too many
 	}
-	f.learned, f.at = min(most, store.MostFlights), learned
-	f.consider(time.Now())
+	before := f.learned
+	if f.learned, f.at = min(most, store.MostFlights), learned; f.learned != before {
+		f.consider(time.Now())
+	}
 }
 
 // Await implements [store.Flights].
