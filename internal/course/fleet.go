@@ -42,6 +42,8 @@ type fleet struct {
 	learned throttle.Instant // when the last message was applied, by the store's clock
 	spoke   throttle.Instant // when the last pulse was sent
 	most    int              // calls in flight of all processes, as learned from refusals; zero: no such bound
+	above   int              // most before it fell last
+	fell    throttle.Instant // when that was; zero: never
 	paced   bool             // the rate in force was found without reported quotas
 	every   int64            // one of every served calls is sent
 	rate    float64          // in force in the store
@@ -87,7 +89,7 @@ func (c *Course) Share(with store.Replicator, learns bool, lease func() store.Fl
 func (c *Course) startShared() {
 	f := c.fleet
 	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
-	f.bind(0)
+	c.bind(0, 0)
 	c.begun, c.state = true, new(learn.New(c.setting))
 	c.most.Store(0) // the plan bounds them
 	c.steers.Store(true)
@@ -151,9 +153,9 @@ func (c *Course) planned(now throttle.Instant) learn.Plan {
 	switch m := c.state.Mode; {
 	case p.Since > 0: // probes go one by one in the store
 	case m == learn.Trial || m == learn.Flight:
-		c.fleet.bind(p.Most)
+		c.bind(p.Most, now)
 	default:
-		c.fleet.bind(0)
+		c.bind(0, now)
 	}
 	p.Most = c.part(p.Most)
 	return p
@@ -178,13 +180,26 @@ func (c *Course) part(most int) int {
 }
 
 // bind bounds the calls in flight of all processes; zero: no bound.
-func (f *fleet) bind(most int) {
+func (c *Course) bind(most int, now throttle.Instant) {
+	f := c.fleet
+	if most < f.most {
+		f.above, f.fell = c.allowed(now), now
+	}
 	if f.most = most; most > 0 && f.places == nil && f.lease != nil {
 		f.places = f.lease()
 	}
 	if f.places != nil {
 		f.places.Bound(most, f.learned)
 	}
+}
+
+// allowed returns the bound of late: for two usual answers after it fell, as many may be in flight
+// as before.
+func (c *Course) allowed(now throttle.Instant) int {
+	if f := c.fleet; now.Sub(f.fell).Seconds() < 2*c.state.RTT {
+		return max(f.most, f.above)
+	}
+	return c.fleet.most
 }
 
 // ended gives back the place of an overdue call, as long as it is not known whether the vendor counts

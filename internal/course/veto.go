@@ -122,7 +122,7 @@ func (c *Course) Board(t flight.Turn) throttle.Instant {
 		if !c.fleet.places.Board() {
 			return throttle.Never
 		}
-		t.Call.Places = c.fleet.most
+		t.Call.Places = c.allowed(t.Now)
 	}
 	t.Call.Seen, _ = c.flights.Depart(0)
 	if c.fleet != nil {
