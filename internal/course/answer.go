@@ -48,9 +48,7 @@ func (c *Course) Landed(ctx context.Context, clock func() throttle.Instant, a *A
 	c.flights.Answered()
 	if c.fleet != nil {
 		c.mu.Lock()
-		if c.fleet.unsent.Landed++; c.fleet.most > 0 {
-			c.fleet.linger(false, false)
-		}
+		c.fleet.unsent.Landed++
 		c.mu.Unlock()
 	}
 	return room

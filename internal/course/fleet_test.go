@@ -2,6 +2,8 @@ package course_test
 
 import (
 	"errors"
+	"regexp"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -279,11 +281,15 @@ func (p *places) Land() bool {
 func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, p := rideOf(t, learn.Setting{}), new(places)
-		r.Share(new(deaf), true, func() store.Flights { return p })
+		leased := 0
+		r.Share(new(deaf), true, func() store.Flights {
+			leased++
+			return p
+		})
 		const took = 500 * time.Millisecond
-		now := dawn
+		now, inFlight := dawn, 6
 		apply := func(ordinal int64, refused bool) {
-			f := learn.Fact{Departed: now.Add(-took), Landed: now, Ordinal: ordinal, Flying: 6, Granted: ordinal, Waited: true, Refused: refused}
+			f := learn.Fact{Departed: now.Add(-took), Landed: now, Ordinal: ordinal, Flying: inFlight, Granted: ordinal, Waited: true, Refused: refused}
 			r.Apply(learn.Message{Fact: &f}.Append(nil), ordinal, now)
 		}
 		apply(6, true)
@@ -317,13 +323,37 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 		if _, ok := r.depart(now.Add(3 * time.Second)); !ok || p.flying.Load() != 1 {
 			t.Errorf("a call that hangs holds the next: %v; %d places are taken", !ok, p.flying.Load())
 		}
-		for n := range int64(100) { // until it is known
+		for n := range int64(250) { // until it is known, and one more is tried
 			now = now.Add(10 * time.Millisecond)
 			apply(8+n, false)
 		}
 		course.NewLedgers(r.Course, nil, false, false).Flights().Lapse(now.Add(time.Hour))
 		if p.most < 5 || p.flying.Load() != 1 {
 			t.Errorf("%d places are taken, want that of the call that hangs; %d are asked for", p.flying.Load(), p.most)
+		}
+		flying := func(after time.Duration) (most int) { // of a call, as it is sent: the store knows of no landing
+			now = now.Add(after)
+			for range 30 {
+				a, _ := r.depart(now)
+				r.Landed(t.Context(), now.Add(time.Millisecond), &a)
+			}
+			for _, n := range regexp.MustCompile(`"Flying":(\d+)`).FindAllSubmatch(r.Propose(store.FleetState{Now: now, Replicas: 2}).Data, -1) {
+				v, _ := strconv.Atoi(string(n[1]))
+				most = max(most, v)
+			}
+			return most
+		}
+		if before, n := p.most, flying(0); n != before+1 {
+			t.Errorf("%d calls are in flight by what is sent, want %d, one more than there are places", n, before+1)
+		}
+		before := p.most
+		inFlight = before
+		apply(500, true)
+		if n := flying(time.Millisecond); p.most >= before || n != before+1 {
+			t.Errorf("just after the bound fell from %d to %d, %d are in flight by what is sent", before, p.most, n)
+		}
+		if n := flying(10 * time.Second); n != p.most+1 {
+			t.Errorf("long after it fell, %d are in flight by what is sent, want %d", n, p.most+1)
 		}
 		p.lost = errors.New("lost")
 		if _, err := r.gate.Take(now, throttle.Request{N: 1, ID: 99}); !errors.Is(err, p.lost) {
@@ -332,6 +362,17 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 		r.gate.Fetch(now, 3, nil)
 		if err := r.gate.Close(); err != nil || p.waiting != 3 || !p.closed {
 			t.Errorf("%d callers are known to wait, want 3; closed: %v, %v", p.waiting, p.closed, err)
+		}
+		late := rideOf(t, learn.Setting{})
+		late.Share(new(deaf), true, func() store.Flights {
+			leased++
+			return p
+		})
+		_ = late.gate.Close()
+		r = late
+		apply(6, true)
+		if apply(7, false); leased != 1 {
+			t.Errorf("places were made %d times, want once: a reply to a closed lane makes none", leased)
 		}
 	})
 }

@@ -244,3 +244,16 @@ func TestProvenBoundOutlastsOthers(t *testing.T) {
 		t.Errorf("a bound that was exceeded since remains: mode %d", mode)
 	}
 }
+
+// The first refused calls of processes that share a lane seem to be alone, because no others have
+// landed: a probe that is refused then shows no rate. In one process it does.
+func TestFirstProbeOfAFleetShowsNoRate(t *testing.T) {
+	for shared, want := range map[bool]Mode{true: Trial, false: Rate} {
+		s := New(Setting{Shared: shared})
+		s.Mode, s.Episode, s.Probing = Trial, true, true
+		s.probeRefused(&Fact{Flying: 1, Ordinal: 2, Granted: 2, Refused: true}, 1)
+		if s.Mode != want {
+			t.Errorf("shared %v: mode %d, want %d", shared, s.Mode, want)
+		}
+	}
+}

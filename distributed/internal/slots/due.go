@@ -47,7 +47,7 @@ func (f *Lane) idled(now time.Time) bool { return now.Sub(f.sent.since) >= slotI
 // keeps returns how many slots this replica keeps. Unwanted slots go back if others are short, or
 // after being idle for a while.
 func (f *Lane) keeps(now time.Time) int {
-	if f.Closed || f.open() {
+	if f.Closed {
 		return f.flying
 	}
 	n, wants := f.lease.holds(now), f.wants(now)

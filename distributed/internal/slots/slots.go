@@ -148,9 +148,6 @@ func (f *Lane) Land() (held bool) {
 func (f *Lane) Bound(most int, learned throttle.Instant) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	if most > 0 && most < f.learned {
-		f.lease.turn = time.Time{} // the slot that it has in turn may be the one too many
-	}
 	before := f.learned
 	if f.learned, f.at = min(most, store.MostFlights), learned; f.learned != before {
 		f.consider(time.Now())
