@@ -19,6 +19,9 @@ const atHand = 256
 type demand struct {
 	waiting bool             // at least one caller does
 	joint   bool             // one has waited for another limiter
+	vain    int              // times in a row that permits went back, and no caller departed
+	before  int              // the same, before the last permit was taken: it may come back
+	shy     throttle.Instant // no permits are asked for before it, but for urgent requests
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
 	beyond  throttle.Instant // the first permit that there was when one for later was refused
@@ -156,6 +159,9 @@ func (l *Limiter) looked(r throttle.Request) bool {
 		if due <= s.now && (!urgent || l.demand.urgent) {
 			due = l.demand.again
 		}
+		if !urgent {
+			due = max(due, l.demand.shy)
+		}
 		if due > s.now {
 			first := s.due == 0
 			if first || due < s.due {
@@ -207,6 +213,9 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 		return true
 	}
 	due := max(r.Since.Add(-l.turns(c)), l.demand.again)
+	if l.encoded.Urgency(c) == 0 {
+		due = max(due, l.demand.shy)
+	}
 	if r.Until > 0 && r.Until < l.demand.beyond {
 		due = max(due, l.demand.trusted)
 	}
@@ -216,8 +225,13 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 		}
 		return true
 	}
-	if s.n == 1 {
-		l.discard(l.hand.all()) // nobody else is in line
+	if s.n == 1 && len(l.hand) > 0 { // nobody else is in line
+		l.yield(s.now)
+		l.discard(l.hand.all())
+		if l.demand.shy > s.now {
+			s.due = l.demand.shy
+			return true
+		}
 	}
 	s.wants, s.some, s.due, s.until = true, true, 0, r.Until
 	f.request.Groups, f.request.Most, f.dated = f.appendGroup(f.request.Groups, c, s.now.Sub(r.Since)), 1, true
@@ -422,14 +436,21 @@ func (l *Limiter) refused(got *script.Reply) bool {
 // askAgain, because that permit may be nearer than the reply said.
 func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	lead, urgent := l.Trip.Lead(), l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
-	if l.encoded.Reserves && !urgent {
+	leaves := l.encoded.Reserves && !urgent
+	if leaves {
 		lead = l.early()
 	}
 	at := l.clock.Here(first)
 	again := min(max(at.Add(-lead), now.Add(l.Trip.Lead())), now.Add(askAgain))
 	if l.flight.dated {
 		l.demand.beyond, l.demand.trusted = at, again
+		if at <= now.Add(l.flight.request.Latest) { // the store keeps it for urgent callers until it is nearer
+			l.demand.beyond = throttle.Never
+		}
 		return
+	}
+	if groups := l.flight.request.Groups; leaves && len(groups) == 1 { // of several, some may cost less
+		l.known.kept, l.known.keptFor = min(at, now.Add(askAgain)), groups[0].Costs
 	}
 	l.demand.again, l.demand.urgent = again, urgent
 }

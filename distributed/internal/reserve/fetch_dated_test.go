@@ -124,3 +124,42 @@ func TestADuePermitGoesBackAfterAMoment(t *testing.T) {
 		}
 	})
 }
+
+// A permit that urgent callers may need is promised once it is near, and not asked for in vain before.
+func TestAPermitOfAReserveIsAskedForOnceItIsNear(t *testing.T) {
+	dated(t, throttle.TokenBucket(5, time.Second, 2).Reserving("1"), func(t *testing.T, d *dating) {
+		later := held(150 * time.Millisecond)
+		if n := d.fetch(later); n == 0 || inHand(d.Limiter) != 0 {
+			t.Fatalf("%d calls, and %d permits in hand, want a call that is refused", n, inHand(d.Limiter))
+		}
+		for range 20 {
+			if n := d.fetch(later); n != 0 {
+				t.Fatalf("%d calls for a permit that is kept for others, want none", n)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+		if d.fetch(later); inHand(d.Limiter) != 1 {
+			t.Errorf("%d permits in hand at its instant, want it", inHand(d.Limiter))
+		}
+	})
+}
+
+// A reply says what is left of a bucket, and not that all of it is reserved. So its first permit counts.
+func TestForecastLeavesTheReserve(t *testing.T) {
+	dated(t, throttle.TokenBucket(5, time.Second, 2).Reserving("1"), func(t *testing.T, d *dating) {
+		one := throttle.Request{N: 1}
+		d.fetch(one)
+		taken := throttle.InstantOf(time.Now())
+		if g, err := d.Take(taken, one); err != nil || g.At > taken {
+			t.Fatalf("Take() = %+v, %v, want the permit at hand", g, err)
+		}
+		d.fetch(one)
+		now := throttle.InstantOf(time.Now())
+		if f := d.Forecast(now, one); f.Reason != throttle.ReasonRate || f.At.Sub(taken) < 180*time.Millisecond {
+			t.Errorf("Forecast() = %+v, %v after the last permit that may be taken, want 0.2 s", f, f.At.Sub(taken))
+		}
+		if f := d.Forecast(now, throttle.Request{N: 1, Urgent: true}); f.At > now {
+			t.Errorf("Forecast() = %+v for an urgent call, want now", f)
+		}
+	})
+}

@@ -75,7 +75,7 @@ func (l *Limiter) install(limits []throttle.Limit) error {
 		set.learn(l.learning.pace.Interval)
 	}
 	l.limitSet = set
-	l.known.next, l.known.states = make([]throttle.Instant, len(set.limits)), nil
+	l.known.next, l.known.kept, l.known.states = make([]throttle.Instant, len(set.limits)), 0, nil
 	l.outage.spent = make([]int64, len(set.limits))
 	l.flight.spent = nil // the call in progress reports it for the old limits
 	l.discard(l.hand.all())
@@ -159,6 +159,7 @@ func (l *Limiter) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) 
 // permit, whose caller can then go now, or goes back to Redis.
 func (l *Limiter) spend(now throttle.Instant, i int, c []int64) throttle.Grant {
 	p := l.hand.take(i)
+	l.demand.before, l.demand.vain = l.demand.vain, 0
 	if l.Hub.Set.Prefetch > 0 {
 		l.demand.pace.saw(now, p.costs)
 		l.prefetch(now)
@@ -246,6 +247,9 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 			f = throttle.Forecast{At: next, Reason: throttle.ReasonRate, Limit: l.limits[k].Name}
 		}
 	}
+	if l.known.kept > f.At && slices.Equal(c, l.known.keptFor) {
+		f = throttle.Forecast{At: l.known.kept, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
+	}
 	if i >= 0 && l.hand[i].at < f.At || i >= 0 && f.At <= now && !l.hand[i].ahead {
 		f = throttle.Forecast{At: l.hand[i].at, Reason: throttle.ReasonRate, Limit: l.slowest(c)}
 	}
@@ -267,6 +271,7 @@ func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 		l.outage.refund(now, g, r, c)
 		return
 	}
+	l.demand.vain = l.demand.before
 	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: slices.Clone(c), first: g.Ref.Ordinal, of: l.known.seen.Generation}
 	if g.At <= l.known.begun {
 		p.of = 0
@@ -331,12 +336,14 @@ func (l *Limiter) pause(until throttle.Instant) {
 	l.voided++
 	l.discard(l.hand.all())
 	clear(l.known.next)
+	l.known.kept = 0
 }
 
 // resume ends the current pause here.
 func (l *Limiter) resume(now throttle.Instant) {
 	l.paused, l.demand.again = min(l.paused, now), 0
 	clear(l.known.next) // they were dated after the pause
+	l.known.kept = 0
 }
 
 // resuming reports whether the end of a pause is still to be sent: replies and messages that come

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -146,9 +147,22 @@ func (l *Limiter) keep(now throttle.Instant, patient bool) {
 	case !l.Closed && patient && spare > 0:
 		l.demand.quiet.Set(spare)
 	default:
+		l.yield(now)
 		l.surrender()
 	}
 }
+
+// yield notes that the permits in hand go back. What urgent callers may need is hardly promised ahead,
+// so if callers need two limiters, each of two replicas may get the permit that the other one needs, again
+// and again. As long as nobody departs, each asks later by chance, and twice as late each time.
+func (l *Limiter) yield(now throttle.Instant) {
+	if l.demand.vain++; l.encoded.Reserves && l.demand.vain > 1 && l.known.alive > 1 {
+		most := min(l.Trip.Lead()<<min(l.demand.vain, mostDoubled), l.turns(l.hand[0].costs))
+		l.demand.shy = now.Add(rand.N(1 + most))
+	}
+}
+
+const mostDoubled = 20 // times: a second becomes twelve days
 
 // spare returns for how long other replicas do not need the permits in hand. If the limits have
 // more at hand, or if there is no other replica, that is until these are nearly void. If not, it is

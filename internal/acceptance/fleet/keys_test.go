@@ -5,12 +5,15 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/distributed"
@@ -26,14 +29,14 @@ import (
 func TestFlushesLeaveTheRateOfTwoLanes(t *testing.T) {
 	for again := range 6 {
 		synctest.Test(t, func(t *testing.T) {
-			redis := redispipe.Start(t, time.Millisecond)
+			server := redispipe.Start(t, time.Millisecond)
 			var served atomic.Int64
 			var calling sync.WaitGroup
 			end := time.Now().Add(25 * time.Second)
 			ctx, cancel := context.WithDeadline(t.Context(), end.Add(time.Minute))
 			defer cancel()
 			for range 2 {
-				store := distributed.New(redis.Client(t), "vendor")
+				store := distributed.New(server.Client(t), "vendor")
 				store.Logger = slog.New(slog.DiscardHandler)
 				t.Cleanup(func() { _ = store.Close() })
 				r := harness.PipeRig(t, &testserver.Vendor{Service: 60 * time.Millisecond}, &weir.Transport{
@@ -51,9 +54,9 @@ func TestFlushesLeaveTheRateOfTwoLanes(t *testing.T) {
 				}
 			}
 			time.Sleep(5*time.Second + time.Duration(again)*7*time.Millisecond)
-			redis.Forget()
+			server.Forget()
 			time.Sleep(6*time.Second + time.Duration(again)*13*time.Millisecond)
-			redis.Forget()
+			server.Forget()
 			time.Sleep(5 * time.Second)
 			before := served.Load()
 			time.Sleep(4 * time.Second)
@@ -87,15 +90,30 @@ func (f *twoLanes) RoundTrip(req *http.Request) (*http.Response, error) {
 
 type departs struct{}
 
-// run returns how many calls that need both lanes depart in a minute.
+// run returns how many calls that need both lanes depart in a minute, and requires that Redis is not
+// polled meanwhile.
 func (f *twoLanes) run(t *testing.T) (departed int64) {
-	redis := redispipe.Start(t, f.trip)
+	server := redispipe.Start(t, f.trip)
+	served, end := f.call(t, func() *redis.Client { return server.Client(t) })
+	time.Sleep(20 * time.Second)
+	before, scripts := served.Load(), server.Calls()
+	time.Sleep(time.Minute)
+	departed, scripts = served.Load()-before, server.Calls()-scripts
+	end()
+	if int64(scripts) > 40*max(departed, 10) {
+		t.Errorf("%d scripts for %d calls that depart, want 40 each at most: %+v", scripts, departed, f)
+	}
+	return departed
+}
+
+// call calls in both lanes until the end, and counts the calls that depart.
+func (f *twoLanes) call(t *testing.T, client func() *redis.Client) (served *atomic.Int64, end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var served atomic.Int64
+	served = new(atomic.Int64)
 	var calling sync.WaitGroup
 	turn := make(chan bool, 1)
 	for replica := range f.replicas {
-		store := distributed.New(redis.Client(t), "vendor")
+		store := distributed.New(client(), "vendor")
 		store.Logger = slog.New(slog.DiscardHandler)
 		transport := &weir.Transport{
 			Base: f, Store: store,
@@ -141,13 +159,7 @@ func (f *twoLanes) run(t *testing.T) (departed int64) {
 			})
 		}
 	}
-	time.Sleep(20 * time.Second)
-	before := served.Load()
-	time.Sleep(time.Minute)
-	departed = served.Load() - before
-	cancel()
-	calling.Wait()
-	return departed
+	return served, func() { cancel(); calling.Wait() }
 }
 
 // ideal returns how many calls that need both lanes could depart in a second.
@@ -222,7 +234,8 @@ func TestPermitsThatComeBackAreNotLost(t *testing.T) {
 }
 
 // A lane that reserves permits is also asked for the one of the instant at which the other lane lets a call
-// go. Two replicas took turns in each lane, out of step, and no call departed.
+// go. Two replicas took turns in each lane, out of step, and no call departed. Once they did, they asked
+// again and again until the lane promised it: with 73 scripts for each call.
 func TestALaneThatReservesPermitsIsInStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := twoLanes{
@@ -232,6 +245,55 @@ func TestALaneThatReservesPermitsIsInStep(t *testing.T) {
 		if n := float64(f.run(t)) / 60; n < 0.8*f.ideal() {
 			t.Errorf("%.2f calls depart in a second, want %.2f", n, f.ideal())
 		}
+	})
+}
+
+// Calls depart though both of their lanes reserve permits. These are hardly promised ahead, so each of
+// two replicas got what the other one needed, again and again, and no call departed any more.
+func TestLanesThatBothReservePermitsLetCallsGo(t *testing.T) {
+	bucket := func(rate, burst int, kept throttle.Part) throttle.Limit {
+		return throttle.TokenBucket(rate, time.Second, burst).Reserving(kept)
+	}
+	for i, f := range []twoLanes{
+		{replicas: 4, callers: 1, a: bucket(8, 3, "1"), b: bucket(8, 6, "1"), trip: 2630 * time.Microsecond, answers: 272 * time.Millisecond},
+		{replicas: 4, callers: 2, a: bucket(8, 6, "5"), b: bucket(8, 4, "2"), trip: 1582 * time.Microsecond, answers: 215 * time.Millisecond},
+		{replicas: 4, callers: 5, a: bucket(8, 5, "3"), b: bucket(8, 6, "5"), trip: 1391 * time.Microsecond, answers: 163 * time.Millisecond},
+		{replicas: 4, callers: 5, a: bucket(11, 3, "2"), b: bucket(11, 3, "2"), trip: 1452 * time.Microsecond, answers: 140 * time.Millisecond},
+	} {
+		if i > 0 && testing.Short() {
+			break // each is a fleet for 80 s
+		}
+		synctest.Test(t, func(t *testing.T) {
+			if n := float64(f.run(t)) / 60; n < 0.4*f.ideal() {
+				t.Errorf("%.2f calls depart in a second, want 0.4 of %.2f at least: %+v", n, f.ideal(), f)
+			}
+		})
+	}
+}
+
+// So do those of random fleets.
+func TestRandomFleetsWithReservesDepart(t *testing.T) {
+	depart(t, 103, 12, 2, 0.4, 0.94, func(random *rand.Rand) twoLanes {
+		limit := func(rate int) throttle.Limit {
+			burst := 1 + random.IntN(6)
+			l := throttle.TokenBucket(rate, time.Second, burst)
+			if burst > 1 && random.IntN(3) > 0 {
+				l = l.Reserving(throttle.Part(strconv.Itoa(1 + random.IntN(burst-1))))
+			}
+			return l
+		}
+		rates := []int{1, 2, 3, 5, 8, 11, 50}
+		rate := rates[random.IntN(len(rates))]
+		f := twoLanes{
+			replicas: 2 + random.IntN(3), callers: 1 + random.IntN(6), a: limit(rate),
+			trip:    time.Duration(200+random.IntN(3000)) * time.Microsecond,
+			answers: time.Duration(1+random.IntN(300)) * time.Millisecond,
+		}
+		if random.IntN(2) == 0 {
+			rate = rates[random.IntN(len(rates))]
+		}
+		f.b = limit(rate)
+		return f
 	})
 }
 

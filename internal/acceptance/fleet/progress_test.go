@@ -88,6 +88,28 @@ func TestTrafficIsBackAfterResume(t *testing.T) {
 	}
 }
 
+// Over sockets, in real time: calls of four processes depart although both of their lanes reserve permits.
+func TestLanesThatBothReservePermitsLetCallsGoOverSockets(t *testing.T) {
+	t.Parallel()
+	f := twoLanes{
+		replicas: 4, callers: 2, answers: 215 * time.Millisecond,
+		a: throttle.TokenBucket(8, time.Second, 3).Reserving("2"), b: throttle.TokenBucket(8, time.Second, 3).Reserving("2"),
+	}
+	server := redistest.Start(t)
+	served, end := f.call(t, func() *redis.Client {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	})
+	time.Sleep(2 * time.Second)
+	before := served.Load()
+	time.Sleep(5 * time.Second)
+	if n := served.Load() - before; n < 12 {
+		t.Errorf("%d calls departed in 5 s, want 12 of 40 at least", n)
+	}
+	end()
+}
+
 // Over sockets, in real time: calls of two processes in two lanes of equal limits depart after each
 // flush of Redis.
 func TestTrafficOfTwoLanesIsBackAfterAFlush(t *testing.T) {
