@@ -19,12 +19,12 @@ const atHand = 256
 type demand struct {
 	waiting bool             // at least one caller does
 	joint   bool             // one has waited for another limiter
-	vain    int              // times in a row that permits went back, and no caller departed
+	vain    int              // times in a row that permits of a reserve went back, and no caller departed
 	before  int              // the same, before the last permit was taken: it may come back
-	shy     throttle.Instant // no permits are asked for before it, but for urgent requests
+	shy     throttle.Instant // no call is made before it for requests that leave a reserve: see yield
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
-	beyond  throttle.Instant // the first permit that there was when one for later was refused
+	beyond  throttle.Instant // the first permit that there was when one for later was refused; Never: one that is kept for urgent requests
 	trusted throttle.Instant // until when sooner ones than that are not asked for
 	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
@@ -159,9 +159,7 @@ func (l *Limiter) looked(r throttle.Request) bool {
 		if due <= s.now && (!urgent || l.demand.urgent) {
 			due = l.demand.again
 		}
-		if !urgent {
-			due = max(due, l.demand.shy)
-		}
+		due = max(due, l.shyFor(c))
 		if due > s.now {
 			first := s.due == 0
 			if first || due < s.due {
@@ -212,11 +210,8 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 		s.wants = true
 		return true
 	}
-	due := max(r.Since.Add(-l.turns(c)), l.demand.again)
-	if l.encoded.Urgency(c) == 0 {
-		due = max(due, l.demand.shy)
-	}
-	if r.Until > 0 && r.Until < l.demand.beyond {
+	due := max(r.Since.Add(-l.turns(c)), l.demand.again, l.shyFor(c))
+	if r.Until > 0 && r.Until < l.demand.beyond && (l.demand.beyond < throttle.Never || l.encoded.Urgency(c) == 0) {
 		due = max(due, l.demand.trusted)
 	}
 	if due > s.now {
@@ -227,11 +222,11 @@ func (l *Limiter) lookedAhead(r *throttle.Request, c []int64) (more bool) {
 	}
 	if s.n == 1 && len(l.hand) > 0 { // nobody else is in line
 		l.yield(s.now)
-		l.discard(l.hand.all())
-		if l.demand.shy > s.now {
-			s.due = l.demand.shy
+		if s.due = l.shyFor(c); s.due > s.now {
+			l.surrender()
 			return true
 		}
+		l.discard(l.hand.all())
 	}
 	s.wants, s.some, s.due, s.until = true, true, 0, r.Until
 	f.request.Groups, f.request.Most, f.dated = f.appendGroup(f.request.Groups, c, s.now.Sub(r.Since)), 1, true
@@ -444,16 +439,26 @@ func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	again := min(max(at.Add(-lead), now.Add(l.Trip.Lead())), now.Add(askAgain))
 	if l.flight.dated {
 		l.demand.beyond, l.demand.trusted = at, again
-		if at <= now.Add(l.flight.request.Latest) { // the store keeps it for urgent callers until it is nearer
+		if at <= now.Add(l.flight.request.Latest-l.Trip.Usual()) { // the store keeps it for urgent callers until it is nearer
 			l.demand.beyond = throttle.Never
 		}
 		return
 	}
-	if groups := l.flight.request.Groups; leaves && len(groups) == 1 { // of several, some may cost less
-		l.known.kept, l.known.keptFor = min(at, now.Add(askAgain)), groups[0].Costs
+	if leaves && l.foretells() {
+		l.known.kept, l.known.keptFor = min(at, now.Add(askAgain)), l.flight.request.Groups[0].Costs
 	}
 	l.demand.again, l.demand.urgent = again, urgent
 }
+
+// foretells reports whether the first permit that a refusal names is the next one. Of several groups some
+// may cost less, a learner may be wrong, and windows and fast buckets have the next ones soon.
+func (l *Limiter) foretells() bool {
+	groups, learns := l.flight.request.Groups, l.learning != nil && l.learning.counted
+	return len(groups) == 1 && !learns && !l.windows && l.turns(groups[0].Costs) > time.Duration(l.known.alive+1)*sparse
+}
+
+// sparse is the time between two permits beyond which they are asked for by their instants, as by [shaping.Roster].
+const sparse = 50 * time.Millisecond
 
 // Flush implements [store.Replicator].
 func (l *Limiter) Flush() {

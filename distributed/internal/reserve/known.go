@@ -24,9 +24,9 @@ type known struct {
 	field    script.LaneField    // that the script need not read again
 	differs  bool                // other replicas claim stricter limits
 	next     []throttle.Instant  // of each limit: no permit before it but those in hand
-	kept     throttle.Instant    // no permit before it but those in hand for requests that leave a reserve; zero: not known
-	keptFor  []int64             // costs of each of them
 	at       throttle.Instant    // when that was
+	kept     throttle.Instant    // the first permit that there was when the last reply refused requests that leave a reserve; zero: it did not
+	keptFor  []int64             // costs of each of those
 	asked    throttle.Instant    // when the states were last asked for
 	states   []script.LimitReply // of each limit; nil: no reply had them
 	statesAt throttle.Instant

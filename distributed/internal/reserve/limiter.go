@@ -76,6 +76,7 @@ func (l *Limiter) install(limits []throttle.Limit) error {
 	}
 	l.limitSet = set
 	l.known.next, l.known.kept, l.known.states = make([]throttle.Instant, len(set.limits)), 0, nil
+	l.demand.vain, l.demand.shy = 0, 0
 	l.outage.spent = make([]int64, len(set.limits))
 	l.flight.spent = nil // the call in progress reports it for the old limits
 	l.discard(l.hand.all())
@@ -271,7 +272,7 @@ func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 		l.outage.refund(now, g, r, c)
 		return
 	}
-	l.demand.vain = l.demand.before
+	l.demand.vain = max(l.demand.vain, l.demand.before)
 	p := permit{at: g.At, there: g.Ref.Instant, count: 1, costs: slices.Clone(c), first: g.Ref.Ordinal, of: l.known.seen.Generation}
 	if g.At <= l.known.begun {
 		p.of = 0
@@ -341,7 +342,7 @@ func (l *Limiter) pause(until throttle.Instant) {
 
 // resume ends the current pause here.
 func (l *Limiter) resume(now throttle.Instant) {
-	l.paused, l.demand.again = min(l.paused, now), 0
+	l.paused, l.demand.again, l.demand.shy = min(l.paused, now), 0, 0
 	clear(l.known.next) // they were dated after the pause
 	l.known.kept = 0
 }

@@ -156,13 +156,23 @@ func (l *Limiter) keep(now throttle.Instant, patient bool) {
 // so if callers need two limiters, each of two replicas may get the permit that the other one needs, again
 // and again. As long as nobody departs, each asks later by chance, and twice as late each time.
 func (l *Limiter) yield(now throttle.Instant) {
-	if l.demand.vain++; l.encoded.Reserves && l.demand.vain > 1 && l.known.alive > 1 {
-		most := min(l.Trip.Lead()<<min(l.demand.vain, mostDoubled), l.turns(l.hand[0].costs))
-		l.demand.shy = now.Add(rand.N(1 + most))
+	if !l.demand.joint || !l.encoded.Reserves || l.known.alive < 2 { // perhaps the callers gave up
+		return
+	}
+	if l.demand.vain++; l.demand.vain > 1 {
+		l.demand.shy = now.Add(rand.N(1 + min(l.Trip.Lead()<<min(l.demand.vain, mostDoubled), l.turns(l.hand[0].costs))))
 	}
 }
 
 const mostDoubled = 20 // times: a second becomes twelve days
+
+// shyFor returns before when no call is made for a request of the costs because of that.
+func (l *Limiter) shyFor(c []int64) throttle.Instant {
+	if l.known.alive < 2 || l.encoded.Urgency(c) > 0 {
+		return 0
+	}
+	return l.demand.shy
+}
 
 // spare returns for how long other replicas do not need the permits in hand. If the limits have
 // more at hand, or if there is no other replica, that is until these are nearly void. If not, it is

@@ -46,7 +46,7 @@ func (l *Limiter) receive(got *script.Reply, took time.Duration, read time.Time)
 		events = append(events, store.EventPermitsVoid)
 	}
 	l.known.limits(got, req.State, &l.clock, now)
-	l.demand.again = 0
+	l.demand.again, l.known.kept = 0, 0
 	if l.flight.ahead() && got.First > 0 { // there is less than was asked for
 		l.demand.spent = now.Add(l.Hub.Set.Horizon)
 	} else if l.refused(got) {

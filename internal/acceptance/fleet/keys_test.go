@@ -212,7 +212,7 @@ func depart(t *testing.T, stream uint64, fleets, short int, least, mean float64,
 			}
 		})
 	}
-	if sum /= float64(fleets); sum < mean {
+	if sum /= float64(fleets); sum < mean && !testing.Short() {
 		t.Errorf("%.3f of the rate in the mean, want %.2f", sum, mean)
 	}
 	t.Logf("%.3f of the rate in the mean", sum)

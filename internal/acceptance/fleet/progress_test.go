@@ -101,7 +101,7 @@ func TestLanesThatBothReservePermitsLetCallsGoOverSockets(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		return client
 	})
-	time.Sleep(2 * time.Second)
+	time.Sleep(3 * time.Second) // all of them call by then
 	before := served.Load()
 	time.Sleep(5 * time.Second)
 	if n := served.Load() - before; n < 12 {
