@@ -3,6 +3,7 @@ package shaping_test
 import (
 	"iter"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +44,7 @@ func TestProcessesAreCountedOnlyInAStore(t *testing.T) {
 type shared struct {
 	throttle.Limiter
 	silent
-	latest throttle.Instant
+	latest atomic.Int64 // an Instant; the junction's goroutine fetches, too
 }
 
 func (s *shared) State(now throttle.Instant) throttle.State {
@@ -54,7 +55,7 @@ func (s *shared) State(now throttle.Instant) throttle.State {
 
 func (s *shared) Fetch(_ throttle.Instant, _ int, line iter.Seq[throttle.Request]) {
 	for r := range line {
-		s.latest = max(s.latest, r.Since)
+		s.latest.Store(max(s.latest.Load(), int64(r.Since))) // one at a time
 	}
 }
 
@@ -87,10 +88,10 @@ func TestPermitsAreAskedForAheadForWhoIsAlone(t *testing.T) {
 				}
 			}
 			start := throttle.InstantOf(time.Now())
-			b.latest = 0
+			b.latest.Store(0)
 			a.wake()
 			synctest.Wait()
-			if ahead, want := b.latest > start, queues == 1; ahead != want {
+			if ahead, want := b.latest.Load() > int64(start), queues == 1; ahead != want {
 				t.Errorf("%d queues: a permit is asked for ahead: %v, want %v", queues, ahead, want)
 			}
 			calling.Wait()
