@@ -21,10 +21,10 @@ type demand struct {
 	joint   bool             // one has waited for another limiter
 	vain    int              // times in a row that permits of a reserve went back, and no caller departed
 	before  int              // the same, before the last permit was taken: it may come back
-	shy     throttle.Instant // no call is made before it for requests that leave a reserve: see yield
+	shy     throttle.Instant // requests that leave a reserve begin no call before it: see yield
 	peak    int              // the most in line since the last run
 	again   throttle.Instant // when to ask again for permits that were not granted; zero: at once
-	beyond  throttle.Instant // the first permit that there was when one for later was refused; Never: one that is kept for urgent requests
+	beyond  throttle.Instant // the first permit that there was when one for later was refused; Never: one that is there, but not promised yet
 	trusted throttle.Instant // until when sooner ones than that are not asked for
 	urgent  bool             // also for urgent requests
 	spent   throttle.Instant // no permits are asked for ahead of callers before it
@@ -431,20 +431,20 @@ func (l *Limiter) refused(got *script.Reply) bool {
 // askAgain, because that permit may be nearer than the reply said.
 func (l *Limiter) refrain(now throttle.Instant, first int64) {
 	lead, urgent := l.Trip.Lead(), l.encoded.Urgency(l.flight.request.Groups[0].Costs) > 0
-	leaves := l.encoded.Reserves && !urgent
-	if leaves {
+	spares := l.encoded.Reserves && !urgent
+	if spares {
 		lead = l.early()
 	}
 	at := l.clock.Here(first)
 	again := min(max(at.Add(-lead), now.Add(l.Trip.Lead())), now.Add(askAgain))
 	if l.flight.dated {
 		l.demand.beyond, l.demand.trusted = at, again
-		if at <= now.Add(l.flight.request.Latest-l.Trip.Usual()) { // the store keeps it for urgent callers until it is nearer
+		if at <= now.Add(l.flight.request.Latest-l.Trip.Usual()) { // it may be kept for urgent callers until it is nearer
 			l.demand.beyond = throttle.Never
 		}
 		return
 	}
-	if leaves && l.foretells() {
+	if spares && l.foretells() {
 		l.known.kept, l.known.keptFor = min(at, now.Add(askAgain)), l.flight.request.Groups[0].Costs
 	}
 	l.demand.again, l.demand.urgent = again, urgent

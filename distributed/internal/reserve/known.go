@@ -25,7 +25,7 @@ type known struct {
 	differs  bool                // other replicas claim stricter limits
 	next     []throttle.Instant  // of each limit: no permit before it but those in hand
 	at       throttle.Instant    // when that was
-	kept     throttle.Instant    // the first permit that there was when the last reply refused requests that leave a reserve; zero: it did not
+	kept     throttle.Instant    // no permit before it, but those in hand, for requests that leave a reserve and were refused by the last reply; zero: none were
 	keptFor  []int64             // costs of each of those
 	asked    throttle.Instant    // when the states were last asked for
 	states   []script.LimitReply // of each limit; nil: no reply had them

@@ -160,11 +160,14 @@ func (l *Limiter) yield(now throttle.Instant) {
 		return
 	}
 	if l.demand.vain++; l.demand.vain > 1 {
-		l.demand.shy = now.Add(rand.N(1 + min(l.Trip.Lead()<<min(l.demand.vain, mostDoubled), l.turns(l.hand[0].costs))))
+		l.demand.shy = now.Add(rand.N(1 + min(l.Trip.Lead()<<min(l.demand.vain, mostDoubled), l.turns(l.hand[0].costs), longestShy)))
 	}
 }
 
-const mostDoubled = 20 // times: a second becomes twelve days
+const (
+	longestShy  = 5 * time.Second
+	mostDoubled = 20 // times: a second becomes twelve days
+)
 
 // shyFor returns before when no call is made for a request of the costs because of that.
 func (l *Limiter) shyFor(c []int64) throttle.Instant {
