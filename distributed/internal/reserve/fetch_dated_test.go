@@ -163,3 +163,33 @@ func TestForecastLeavesTheReserve(t *testing.T) {
 		}
 	})
 }
+
+// A back-off puts off callers who leave a reserve, but no urgent ones. It ends when no other replica is
+// left, and when the limits change.
+func TestBackOffEndsWithItsCause(t *testing.T) {
+	limit := throttle.TokenBucket(5, time.Second, 3).Reserving("1")
+	for _, c := range []struct {
+		name  string
+		with  func(*dating)
+		line  throttle.Request
+		calls bool
+	}{
+		{"another replica", func(*dating) {}, throttle.Request{N: 1}, false},
+		{"an urgent caller", func(*dating) {}, throttle.Request{N: 1, Urgent: true}, true},
+		{"no other replica", func(d *dating) { d.known.alive = 1 }, throttle.Request{N: 1}, true},
+		{"other limits", func(d *dating) { _ = d.install([]throttle.Limit{limit}) }, throttle.Request{N: 1}, true},
+		{"the end of a pause", func(d *dating) { d.resume(throttle.InstantOf(time.Now())) }, throttle.Request{N: 1}, true},
+	} {
+		dated(t, limit, func(t *testing.T, d *dating) {
+			d.fetch(throttle.Request{N: 1}) // the first call takes longer
+			d.Mu.Lock()
+			d.discard(d.hand.all())
+			d.known.alive, d.demand.shy = 2, throttle.InstantOf(time.Now().Add(time.Second))
+			c.with(d)
+			d.Mu.Unlock()
+			if n := d.fetch(c.line); n > 0 != c.calls {
+				t.Errorf("%s: %d calls, want some: %v", c.name, n, c.calls)
+			}
+		})
+	}
+}

@@ -218,6 +218,23 @@ func depart(t *testing.T, stream uint64, fleets, short int, least, mean float64,
 	t.Logf("%.3f of the rate in the mean", sum)
 }
 
+// drawn returns random replicas, whose lanes often have the same rate. One caller needs one of the lanes
+// named alone.
+func drawn(random *rand.Rand, rates []int, limit func(rate int) throttle.Limit, alone ...string) twoLanes {
+	rate := rates[random.IntN(len(rates))]
+	f := twoLanes{replicas: 2 + random.IntN(3), callers: 1 + random.IntN(6), a: limit(rate)}
+	if len(alone) > 0 {
+		f.alone = alone[random.IntN(len(alone))]
+	}
+	f.trip = time.Duration(200+random.IntN(3000)) * time.Microsecond
+	f.answers = time.Duration(1+random.IntN(300)) * time.Millisecond
+	if random.IntN(2) == 0 {
+		rate = rates[random.IntN(len(rates))]
+	}
+	f.b = limit(rate)
+	return f
+}
+
 // A permit that comes back makes room for one at another instant. It was counted until nobody could have
 // it any more, and no call departed.
 func TestPermitsThatComeBackAreNotLost(t *testing.T) {
@@ -282,18 +299,7 @@ func TestRandomFleetsWithReservesDepart(t *testing.T) {
 			}
 			return l
 		}
-		rates := []int{1, 2, 3, 5, 8, 11, 50}
-		rate := rates[random.IntN(len(rates))]
-		f := twoLanes{
-			replicas: 2 + random.IntN(3), callers: 1 + random.IntN(6), a: limit(rate),
-			trip:    time.Duration(200+random.IntN(3000)) * time.Microsecond,
-			answers: time.Duration(1+random.IntN(300)) * time.Millisecond,
-		}
-		if random.IntN(2) == 0 {
-			rate = rates[random.IntN(len(rates))]
-		}
-		f.b = limit(rate)
-		return f
+		return drawn(random, []int{1, 2, 3, 5, 8, 11, 50}, limit)
 	})
 }
 
@@ -328,18 +334,6 @@ func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
 			}
 			return throttle.LeakyBucket(rate, time.Second)
 		}
-		rates := []int{1, 2, 3, 5, 8, 11}
-		rate := rates[random.IntN(len(rates))]
-		f := twoLanes{
-			replicas: 2 + random.IntN(3), callers: 1 + random.IntN(6), a: limit(rate),
-			alone:   []string{"", "a", "b"}[random.IntN(3)],
-			trip:    time.Duration(200+random.IntN(3000)) * time.Microsecond,
-			answers: time.Duration(1+random.IntN(300)) * time.Millisecond,
-		}
-		if random.IntN(2) == 0 {
-			rate = rates[random.IntN(len(rates))]
-		}
-		f.b = limit(rate)
-		return f
+		return drawn(random, []int{1, 2, 3, 5, 8, 11}, limit, "", "a", "b")
 	})
 }
