@@ -137,7 +137,7 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 		c.say(learn.Message{})
 	}
 	p := c.planNext(v)
-	if math.Abs(p.Rate-f.rate) > f.rate*learn.LeastTune || (p.Rate > 0) != (f.rate > 0) {
+	if p.Changed(learn.Plan{Rate: f.rate}) {
 		f.rate = p.Rate
 	}
 	c.replan(now)
@@ -146,15 +146,12 @@ func (c *Course) Pacing(v store.FleetState) store.Pacing {
 		f.unsent.Reading = store.Reading{Ordinal: c.state.Last.Ordinal, Left: int64(ceiling) - 1}
 	}
 	f.unbound, f.reserve = !bound, int(reserve)
-	pace := store.Pacing{Counted: true, NotBefore: p.Hold, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
+	pace := store.Pacing{Counted: true, NotBefore: p.Sure, Probe: p.Probe, ProbeAfter: p.Since, Unbound: f.unbound, Reserve: f.reserve}
 	if f.rate > 0 {
 		pace.Interval = time.Duration(min(max(1, math.Round(1e9/f.rate)), math.MaxInt64/4))
 	}
 	if p.Even > 0 {
 		pace.Even = time.Duration(min(1e9/p.Even, math.MaxInt64/4))
-	}
-	if p.Asks {
-		pace.NotBefore = p.Sure
 	}
 	pace.TTL = max(kept, time.Duration(2e9*min(c.state.P, 1e6)))
 	return pace

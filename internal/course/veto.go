@@ -223,7 +223,11 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 		return math.MaxInt, now
 	}
 	if c.leased() {
-		return c.leases(now)
+		if next = throttle.Never; c.state.Mode == learn.Trial { // overdue calls give their places back
+			next = c.flights.Lapse(now)
+		}
+		free, _ = c.fleet.places.Room()
+		return free, next
 	}
 	lease := min(flight.Patience, c.state.Passed())
 	if c.plan.Since == 0 {
@@ -242,16 +246,6 @@ func (c *Course) room(now throttle.Instant) (free int, next throttle.Instant) {
 	}
 	n, next := c.flights.Recent(now, lease, c.counts)
 	return max(0, c.plan.Most-n), next
-}
-
-// leases is room if all processes share places in flight. As long as it is not known whether the
-// vendor counts calls in flight, overdue ones give their places back.
-func (c *Course) leases(now throttle.Instant) (free int, next throttle.Instant) {
-	if next = throttle.Never; c.state.Mode == learn.Trial {
-		next = c.flights.Lapse(now)
-	}
-	free, _ = c.fleet.places.Room()
-	return free, next
 }
 
 // counts reports whether the plan's bound concerns a call in flight.

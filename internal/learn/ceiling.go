@@ -16,7 +16,7 @@ import "github.com/weirgo/weir/throttle"
 // One of the answered calls arrived last, and the least reading or more was left then. So once n
 // calls are answered, as many more as the least reading are granted.
 //
-// So departures stay below C from the first reading on, whatever a reset means. If calls
+// So departures stay below C from the first reading on, whatever a reset means, until V is seen to rise. If calls
 // arrive in the order in which they left, the quota lasts up to call V = r + i: the level
 // line. V stands still in a window, and rises with the rate of a bucket (see rise.go).
 type Ceiling struct {
@@ -169,20 +169,18 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 		}
 		return true
 	}
-	at := t.order(f)
-	if t.Flight {
-		t.At, t.Last = f.Departed, Mark{at, f.Departed}
-		return true
-	}
-	t.level(s, f, q.Remaining, float64(at), first)
-	if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
-		t.resetAt(f, q)
-	}
-	if !f.Refused {
-		t.mark(at, f.Departed)
+	at := max(f.Ordinal, t.Last.Ordinal) // a caller may leave after one that was granted later
+	if !t.Flight {
+		t.level(s, f, q.Remaining, float64(at), first)
+		if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
+			t.resetAt(f, q)
+		}
+		if !f.Refused {
+			t.mark(at, f.Departed)
+		}
 	}
 	t.At, t.Last = f.Departed, Mark{at, f.Departed}
-	if f.guessed { // some calls that were granted may be to come, and have lower ordinals
+	if f.guessed && !t.Flight { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
 	}
 	return true
@@ -219,15 +217,6 @@ func (t *Ceiling) odd(f *Fact, q *Quota) bool {
 		return true
 	}
 	return more > t.size()/8 && q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
-}
-
-// order returns the latest ordinal of those that had left when f did. A store grants in
-// the order of ordinals, but a caller may leave after one that was granted later.
-func (t *Ceiling) order(f *Fact) int64 {
-	if f.Departed > t.Last.At {
-		return max(f.Ordinal, t.Last.Ordinal)
-	}
-	return f.Ordinal
 }
 
 // size returns how many permits can be left at most, as far as readings show it.

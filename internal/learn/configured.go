@@ -4,7 +4,7 @@ import "cmp"
 
 // An owner who configures a limit usually knows the vendor's, more or less. So nothing slows a configured lane
 // before its first refusal, whatever quotas are reported: a gateway that reports "0 remaining" on every answer
-// must not slow a correct lane. At the first refusal the vendor's limit is assumed a little below the
+// must not slow a correct lane. At the first refusal that no quota explains, the vendor's limit is assumed a little below the
 // configured one, and measured from there. A learned limit never exceeds the configured one.
 
 const (
@@ -24,10 +24,3 @@ func (s *State) configured() bool { return s.Setting.Configured > 0 && s.Setting
 
 // ceiling returns the rate that the configured limits allow.
 func (s *State) ceiling() float64 { return cmp.Or(s.Setting.Configured, AnyRate) }
-
-// nearConfigured assumes the vendor's limit near the configured one, at the first refusal.
-func (s *State) nearConfigured() {
-	s.toRate()
-	s.W, s.U = near*s.Setting.Configured, 1-near
-	s.R = s.W
-}

@@ -19,8 +19,8 @@
 //   - [Before] (before.go): others that take everything for a moment look like a fallen limit,
 //     so the earlier rate is tried again.
 //   - [Ceiling] (ceiling.go, rise.go, window.go, log.go, spend.go, trust.go): the reported
-//     rest of quotas. No call departs above it, from the first reading on. The rate of a bucket
-//     is its slope.
+//     rest of quotas. From the first reading on, calls depart below it; once it is seen to rise, they
+//     depart at its slope, the rate of a bucket.
 //
 // Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace of
 // departures. Refusals is the episode from a refusal to the first served call that departed after it was known,

@@ -60,6 +60,7 @@ func (s *State) sample(f *Fact) *sample {
 		n:       max(1, s.count(f)),
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
 		silence: f.Departed.Sub(s.Ref.At).Seconds(),
+		probed:  max(0, s.Asked.At.Sub(s.Ref.At).Seconds()),
 		before:  max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // the first call's own permit, and the refused one
 	}
 	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones; marks count the refused call, too
@@ -67,9 +68,6 @@ func (s *State) sample(f *Fact) *sample {
 		if s.Setting.part() == 1 { // a share is of a rate that is surely served
 			m.spent = max(0, s.Ref.At.Sub(s.End.At).Seconds())
 		}
-	}
-	if s.Asked.Ordinal > 0 {
-		m.probed = max(0, s.Asked.At.Sub(s.Ref.At).Seconds())
 	}
 	if m.covered = m.probed; m.asked && m.probed == 0 { // it ended as reported
 		m.covered = max(0, s.forbidden(f))
@@ -90,7 +88,7 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 		served = min(served, s.W)
 	}
 	s.Before.refused(f, served, s.windows())
-	if s.Mode == Rate && !s.Setting.Shared && s.crowded(f, float64(f.Flying)*rate/s.shared(s.R), now) {
+	if s.Mode == Rate && !s.Setting.Shared && !s.off(Trials) && s.crowded(f, float64(f.Flying)*rate/s.shared(s.R), now) {
 		s.Mode = Trial
 		s.try(f)
 	}
@@ -155,13 +153,12 @@ func (s *State) end(f *Fact) {
 	if s.Mode != Rate {
 		s.Cap, s.Usual = 1, usualGain
 		s.restart(here)
-		s.B = float64(s.Ref.Ordinal)
 		return
 	}
 	s.early()
 	switch {
-	case s.presumed():
-		s.presume(s.Setting.Burst)
+	case s.presumed(): // calls that left long ago, at another rate or from a full bucket, show nothing
+		s.Measured, s.B, s.Burst, s.Spent = true, s.Setting.Burst, s.Setting.Burst, 0
 		s.restart(here)
 	case s.small(f):
 		s.doubt(s.RefR)

@@ -1,6 +1,9 @@
 package learn
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // A Memory is the lasting part of a State: the knowledge of the vendor, without current events. It contains no
 // instant and no ordinal, so another process may use it at any time. It marshals to JSON.
@@ -13,8 +16,8 @@ type Memory struct {
 }
 
 const (
-	memoryVersion = 1                // of the memories that Export makes
-	longest       = 31 * 24 * 3600.0 // seconds of the longest window
+	memoryVersion = 1 // of the memories that Export makes
+	longest       = float64(longestReset / time.Second)
 	// remembered is the least width of an imported rate. With 0.03, a rate of a tenth of the vendor's 50/s is
 	// corrected within 30 s. A right one costs four or five refusals in 500 calls. With 0.05 it costs nine.
 	remembered = 0.03
@@ -56,8 +59,8 @@ func (m *Memory) Validate() error {
 	return nil
 }
 
-// Import makes a new state continue with a valid memory. A rate is in force at once, with half of
-// its search done, so that it soon changes if it is no longer the vendor's. A memory whose rate is
+// Import makes a new state continue with a valid memory. A rate is in force at once, as at the end of
+// a search, so that it soon changes if it is no longer the vendor's. A memory whose rate is
 // above the configured limits is ignored.
 func (s *State) Import(m Memory) {
 	switch {

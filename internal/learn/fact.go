@@ -36,7 +36,7 @@ type Setting struct {
 	Share      float64 // of the vendor's limit that the lane takes, see [Share]; zero or 1: all
 	Spread     bool    // spread the rest of a reported window evenly over time
 
-	Without Mechanism // switched off, to measure its worth; zero: none
+	Without Mechanism // switched off, to measure its worth, or as nothing can bound the calls in flight of all processes; zero: none
 }
 
 // A Mode is what the learner assumes the vendor to count.

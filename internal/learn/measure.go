@@ -59,8 +59,10 @@ func (r *Search) measure(m *sample) {
 	}
 	r.blocked(m)
 	lo, hi := r.bracket(m)
-	if m.covered > 0 && r.X < shown && !m.idle {
-		hi = r.covered(m, lo, hi)
+	// what was served, over the time in which the vendor refused, is a bound, too
+	if most := m.n / max(1e-6, m.t-m.silence+m.covered); m.covered > 0 && r.X < shown && !m.idle &&
+		(m.probed > 0 || m.covered > 1 && m.n >= enough && hi > farAbove*most) {
+		hi = max(lo, min(hi, most))
 	}
 	r.W = max(math.Sqrt(lo*hi), r.W/mostFall)
 	u := max((hi-lo)/(hi+lo), leastWidth, 1/(m.n+1))
@@ -91,7 +93,7 @@ func (r *Search) blocked(m *sample) {
 	r.Pause = m.silence
 }
 
-// bracket returns the bounds of the vendor's rate, before probes are taken into account. A full
+// bracket returns the bounds of the vendor's rate, before the time in which it refused counts. A full
 // bucket serves its burst and what falls due until it refuses, at first and again in a search:
 //
 //	50 calls in 0.15 s, and 180 in 0.8 s since a mark: so 130 fell due in 0.65 s, 200/s
@@ -120,16 +122,6 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 		lo = max(lo, r.W*(1-r.U))
 	}
 	return min(lo, hi), hi
-}
-
-// covered returns the upper bound by the time in which the vendor refused: what was served, over
-// that time, too.
-func (r *Search) covered(m *sample, lo, hi float64) float64 {
-	most := m.n / max(1e-6, m.t-m.silence+m.covered)
-	if m.probed > 0 || m.covered > 1 && m.n >= enough && hi > farAbove*most {
-		return max(lo, min(hi, most))
-	}
-	return hi
 }
 
 // kept returns the least rate of windows that refused after a search: the one that was in

@@ -106,7 +106,7 @@ func (s *State) outage(f *Fact, now throttle.Instant) bool {
 func (s *State) served(f *Fact, now throttle.Instant) {
 	s.wait(f)
 	if f.Ordinal <= s.Cut {
-		s.Usual = cmp.Or(s.Usual, usualGain) // a place is free: see Passed
+		s.Usual = cmp.Or(s.Usual, usualGain) // no longer unknown: see Passed
 		return
 	}
 	if s.Episode {

@@ -89,15 +89,14 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 // single calls probe first.
 func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
 	switch {
-	case m == Trial && !f.alone() && !p.Proven && f.Flying < leastPlaces: // a rate: with so few in flight it is not exceeded
-	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual:
+	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual && (p.Proven || f.Flying >= leastPlaces):
 		asks = float64(f.Flying) > p.Cap+1 // slow calls are no longer counted
 		p.Ceil = max(1, min(p.Ceil, float64(f.Flying-1)))
 		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
 		return Trial, asks
 	case m == Trial && f.alone() && p.Proven: // others have all places
 		return Trial, true
-	case m == Trial:
+	case m == Trial: // a rate: with few in flight it is not exceeded
 	case p.Step > 0 && float64(f.Flying) > p.Ceil-p.Step-2:
 		p.Ceil = max(1, p.Ceil-p.Step)
 		p.Cap, p.Step, p.Run, p.Back = p.Ceil, 0, 0, true
@@ -129,7 +128,8 @@ func (p *Places) crowded(f *Fact, flying float64, now throttle.Instant) bool {
 func (s *State) firstRefusal(f *Fact, now throttle.Instant) {
 	switch {
 	case s.configured() && !s.off(Near):
-		s.nearConfigured()
+		s.toRate()
+		s.W, s.U, s.R = near*s.Setting.Configured, 1-near, near*s.Setting.Configured
 	case f.Until > 0 || f.Flying < leastPlaces && !s.Setting.Shared || now < s.Banned || s.off(Trials):
 		s.toRate()
 	default:

@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// LeastTune is the least change of the rate, as a share of it, for which a limiter is tuned. It is a quarter of
+// leastTune is the least change of the rate, as a share of it, for which a limiter is tuned. It is a quarter of
 // the least width, so that a search takes no fewer than four steps.
-const LeastTune = leastWidth / 4
+const leastTune = leastWidth / 4
 
 // A Plan is a state's demand on the queue and the limiter until the next fact.
 type Plan struct {
@@ -27,16 +27,17 @@ type Plan struct {
 
 // Plan returns the plan for now. Granted is the lane's latest ordinal.
 func (s *State) Plan(now throttle.Instant, granted int64) Plan {
-	p := Plan{Hold: s.Until, Sure: s.Until, Pause: s.Until}
+	p := Plan{Hold: s.Until}
+	if s.Episode && s.Probing || !s.Episode && s.Mode == Rate {
+		p.Hold = max(p.Hold, s.Next)
+	}
+	p.Sure, p.Pause = p.Hold, p.Hold
 	if s.believes() {
 		return p
 	}
 	switch {
 	case s.Mode == Rate:
 		p.Rate = s.shared(s.R)
-		if !s.Episode {
-			p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
-		}
 	case s.Mode != Start || s.Setting.Configured == 0:
 		p.Most = max(1, int(s.Cap))
 		if s.Mode == Flight {
@@ -45,9 +46,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	}
 	if s.Episode && s.Probing {
 		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true
-		p.Hold, p.Sure = max(p.Hold, s.Next), max(p.Sure, s.Next)
 	}
-	p.Pause = p.Hold
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) {
 			t.plan(s, now, granted+s.ahead(t), &p)
@@ -79,5 +78,5 @@ const slowest = 1.0 / (24 * 3600)
 
 // Changed reports whether p's limits differ enough from those of the plan in force to tune the limiter.
 func (p Plan) Changed(old Plan) bool {
-	return (p.Rate > 0) != (old.Rate > 0) || math.Abs(p.Rate-old.Rate) > old.Rate*LeastTune
+	return math.Abs(p.Rate-old.Rate) > old.Rate*leastTune
 }

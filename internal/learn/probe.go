@@ -14,7 +14,7 @@ type Probe struct {
 const (
 	moreGap     = 1.5   // times: with twice, windows lose their beginnings (TRIED.md)
 	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed
-	freed       = 1     // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ToldPlacesThatOthersHave"
+	freed       = 1     // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ReportedPlacesThatOthersHaveAreNoRate"
 	freedTrips  = 8     // round trips
 	passes      = 4     // times as long as a refusal takes
 	leastPassed = 0.050 // seconds: refusals of one vendor differ

@@ -16,7 +16,7 @@ type Search struct {
 	Rates  [marks]float64 // rate in force at each of Marks
 	Marked int            // number of Marks
 
-	Measured bool    // an episode has ended
+	Measured bool    // W was measured or presumed
 	B        float64 // calls served before the first refusal: the burst, and what fell due meanwhile; lowered since
 	Burst    float64 // B at first
 	Spent    float64 // seconds in which Burst was served
@@ -25,7 +25,7 @@ type Search struct {
 	P        float64 // seconds of the vendor's period, as far as it was seen; zero: none was
 	Block    float64 // seconds for which a refusal blocks the lane; zero: it does not, as far as is known
 	Early    float64 // share of refusals that came early in their search, smoothed
-	Mute     bool    // the last episode measured nothing
+	Mute     bool    // the last long episode measured nothing: a window was used up when it had hardly begun
 	Whole    float64 // the vendor's rate, of which the lane takes a share; zero: it takes all, or looks for it
 	Missed   int     // refusals below that share, less long searches without one
 }
@@ -47,7 +47,7 @@ const (
 	costCalls  = 2.35  // calls, and a search of one gain takes that many: rows "steady, burst 1"
 	costLeast  = 0.045 // seconds. Row "steady 200/s burst 20"
 	costMost   = 20    // widths, in seconds, for a silence: the longest of rows "drain Retry-After s" and "200/s halved"
-	costPeriod = 3     // widths, in periods, for a silence of windows. Test "ToldWindowsAreUsed"
+	costPeriod = 3     // widths, in periods, for a silence of windows. Test "ReportedWindowsAreUsed"
 	costBlocks = 10    // widths, in blocks, for a block. Row "30 s block on exhaustion"
 	costSpent  = 1.5   // of a period, by widths: a search lasts that many periods. Rows "window 600/min"
 	costEarly  = 2     // times longer are searches if all refusals come early: strangers. Row "steady 10/s burst 1"
@@ -108,11 +108,6 @@ func (r *Search) doubt(refused float64) {
 	}
 	r.W, r.U = 0.9*r.W, min(max(2*r.U, 0.1), mostWidth)
 }
-
-// presume goes on with an estimate that was not measured here, after a first silence. Calls
-// that left long ago, at another rate or while the vendor's bucket was full, show nothing of
-// the limit. The burst is that of the configured limits.
-func (r *Search) presume(burst float64) { r.Measured, r.B, r.Burst, r.Spent = true, burst, burst, 0 }
 
 // again begins the next search.
 func (r *Search) again() {

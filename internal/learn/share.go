@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"time"
@@ -70,12 +71,7 @@ const (
 )
 
 // part returns the share of a vendor's limit that the lane may take.
-func (s *Setting) part() float64 {
-	if s.Share > 0 && s.Share < 1 {
-		return s.Share
-	}
-	return 1
-}
+func (s *Setting) part() float64 { return min(cmp.Or(s.Share, 1), 1) }
 
 // shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a
 // share is unknown.
@@ -95,14 +91,6 @@ func (s *State) whole() float64 {
 		}
 	}
 	return s.Whole
-}
-
-// part returns the most that a lane with a share takes of a level that rises; zero: any.
-func (t *Ceiling) part(s *State) float64 {
-	if part := s.Setting.part(); part < 1 && !t.Stands {
-		return part * t.Found
-	}
-	return 0
 }
 
 // found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must agree: after a

@@ -148,8 +148,8 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		even = left / cmp.Or(max(0, ahead), t.Full, t.Window, t.Period, time.Minute.Seconds())
 	}
 	p.Even = min(cmp.Or(p.Even, even), even)
-	if most := t.part(s); most > 0 && (rate == 0 || rate > most) {
-		rate = most
+	if part := s.Setting.part(); part < 1 && !t.Stands && t.Found > 0 && (rate == 0 || rate > part*t.Found) {
+		rate = part * t.Found
 	}
 	if rate > 0 && (p.Rate == 0 || rate < p.Rate) {
 		p.Rate, p.Bounded = rate, true
@@ -165,7 +165,8 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 // pace returns the rate that the ceiling allows, zero for any, and the instant of the next
 // departure. If asks is true, that instant waits for the answer of a call in flight.
 func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate float64, hold throttle.Instant, asks bool) {
-	left, unanswered := t.left(now, granted), t.flights(s, granted) > 0
+	left, flights := t.left(now, granted), float64(granted-s.ahead(t)-t.Answered) // calls after the newest answered one
+	unanswered := flights > 0
 	if t.fills() {
 		rate, hold = t.paced(s, now, left, granted)
 		if flying := t.Slope * s.RTT; !s.Setting.Shared && unanswered && t.C-float64(granted) < 1 && t.size() > 2*flying+few*t.Call {
@@ -181,7 +182,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	spent := !unanswered && left < keep+1 || left < 1 && t.Whole && s.RTT > answers/2.0 // a slow answer is not awaited
 	sure := t.Ends > 0 || t.Turns > 0 && t.Whole || left < 1 && (t.Whole || t.timed())
 	switch {
-	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || t.flights(s, granted) <= room/2):
+	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || flights <= room/2): // if nodes disagree, the next answers show it in time: rows "two nodes, first 300/5s"
 		return 0, 0, false
 	case t.Stands && ahead > 0 && spent && sure: // the next call leaves when the window ends
 		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
@@ -195,12 +196,6 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 		return 0, max(t.look(s, left), t.At.Add(seconds(min((t.Call-left)/t.Found, 60)))), false
 	}
 	return 0, t.look(s, left), false
-}
-
-// flights returns how many calls departed after the newest answered one. In a window at most half of what is
-// left do so: if the vendor's nodes disagree, the next answers show it in time. Rows "two nodes, first 300/5s".
-func (t *Ceiling) flights(s *State, granted int64) float64 {
-	return float64(granted - s.ahead(t) - t.Answered)
 }
 
 // paced is pace for a rising level: at its slope, plus the rate that brings the level to its reserve.
@@ -228,18 +223,10 @@ func (t *Ceiling) paced(s *State, now throttle.Instant, left float64, granted in
 
 // reserve returns how many permits are kept for calls of others and for late readings.
 func (t *Ceiling) reserve(rtt float64) float64 {
-	size := t.size()
-	keep := max(3*t.Call, 0.1*size)
-	if t.Slope > 0 {
-		keep = max(keep, min(size/3, 0.1*t.Slope), t.Slope*rtt)
-	}
-	return min(keep, size/3)
+	return min(max(3*t.Call, 0.1*t.size(), 0.1*t.Slope, t.Slope*rtt), t.size()/3)
 }
 
 // ahead returns how many numbers beyond one the next call takes, if the quota can have as many left.
 func (s *State) ahead(t *Ceiling) int64 {
-	if s.Ahead == 0 {
-		return 0
-	}
 	return min(s.Ahead, max(0, int64(t.size()-t.reserve(s.RTT))-1))
 }

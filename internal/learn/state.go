@@ -13,7 +13,7 @@ type State struct {
 	Places
 	Before   Before
 	Ceilings [maxCeilings]Ceiling
-	Full     int64   // the newest call of processes that share the lane whose answer reported a full quota, all of which they take
+	Full     int64   // the newest call whose answer reported a full quota, if processes share the lane
 	Doubt    int     // readings that contradict the ones before, less those that agree
 	Ahead    int64   // numbers beyond one that the next call takes: see [State.PlanFor]
 	Cost     float64 // usual numbers of a call; zero: one
