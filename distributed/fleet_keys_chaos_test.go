@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,10 +59,12 @@ func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
+	const callers = 120
+	ended := make(chan bool, callers)
 	var served atomic.Int64
-	for i := range 120 {
-		wg.Go(func() {
+	for i := range callers {
+		go func() {
+			defer func() { ended <- true }()
 			for ctx.Err() == nil {
 				one, cancel := t.Context(), context.CancelFunc(func() {})
 				if rand.IntN(3) == 0 {
@@ -74,7 +75,7 @@ func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 				}
 				cancel()
 			}
-		})
+		}()
 	}
 	for i := range 6 {
 		time.Sleep(300 * time.Millisecond)
@@ -97,9 +98,12 @@ func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
 	}
 	stop()
 	began := time.Now()
-	wg.Wait()
-	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("the last call ended %v after the faults, want 10 s at most", d)
+	for left := callers; left > 0; left-- {
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second): // all of them take longer on a busy machine
+			t.Fatalf("%d of %d callers wait after the faults, and none went in the last 5 s", left, callers)
+		}
 	}
 	t.Logf("%d served, the last ended after %v", served.Load(), time.Since(began))
 	for i, transport := range f.replicas {
