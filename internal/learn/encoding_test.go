@@ -79,6 +79,8 @@ func TestStateThatMakesNoSenseIsNotRead(t *testing.T) {
 		"mode": func(s *learn.State) { s.Mode = 9 }, "rate": func(s *learn.State) { s.Mode, s.R = learn.Rate, 0 },
 		"search": func(s *learn.State) { s.X = -1 }, "round trip": func(s *learn.State) { s.RTT = math.Inf(1) },
 		"block": func(s *learn.State) { s.Block = 1e9 }, "burst": func(s *learn.State) { s.Burst = math.Inf(1) },
+		"estimate": func(s *learn.State) { s.Mode, s.Episode, s.R, s.W = learn.Rate, false, 1, 0 }, "turns": func(s *learn.State) { s.Ceilings[0].Turns = -1 },
+		"many turns": func(s *learn.State) { s.Ceilings[0].Turns = 9 },
 	} {
 		s := learned()
 		spoil(&s)
