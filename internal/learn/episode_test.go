@@ -83,3 +83,16 @@ func TestPassedProbeEndsTheEpisode(t *testing.T) {
 		}
 	}
 }
+
+// Answers may take no time by a coarse clock. Calls are counted nevertheless from the first one on, so each
+// refusal brings the estimate nearer to what was served.
+func TestAnswersThatTakeNoTimeShowARate(t *testing.T) {
+	s := learn.New(learn.Setting{})
+	for n := range int64(501) {
+		left := at(float64(n) / 100)
+		s = feed(s, learn.Fact{Ordinal: n + 1, Granted: n + 1, Flying: 1, Waited: true, Refused: n%100 == 99, Departed: left, Landed: left})
+	}
+	if s.W < 50 || s.W > 5_000 {
+		t.Errorf("100 calls in each second were served, and the estimate is %g/s, want less than 5,000/s", s.W)
+	}
+}

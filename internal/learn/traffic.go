@@ -28,7 +28,7 @@ const (
 
 // trip notes how long it took until the fact of an answer was observed.
 func (t *Traffic) trip(f *Fact, now throttle.Instant) {
-	rtt := max(0, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
+	rtt := max(1e-9, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
 	t.RTT = cmp.Or(t.RTT, rtt)
 	t.RTT += (rtt - t.RTT) / smoothTrip
 }
@@ -50,7 +50,7 @@ func (t *Traffic) depart(f *Fact) {
 // idle reports whether there were no calls for so long, at a rate, that earlier counts and the time
 // since show no rate.
 func idle(since time.Duration, rate float64) bool {
-	return rate > 0 && since.Seconds() > max(1, idleCalls/rate)
+	return since.Seconds() > max(1, idleCalls/rate)
 }
 
 // lately returns how many calls departed before f since the last but one mark, and in how many seconds.
