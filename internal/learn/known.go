@@ -56,7 +56,7 @@ func (s *State) Known(p Plan) Known {
 		case !p.Bounded || !t.binds(s):
 		case t.Slope > 0:
 			return Known{Rate: t.Slope, Reported: true, Probing: p.Probe}
-		case t.Window > 0:
+		case t.Window > 0 && t.Limit > 0:
 			return Known{Rate: t.Limit / t.Window, Reported: true, Probing: p.Probe}
 		}
 	}

@@ -7,6 +7,11 @@ import (
 )
 
 func TestKnownIsWhatIsSure(t *testing.T) {
+	spread := func(limit float64) (s learn.State) { // over the rest of a window
+		s.Setting.Spread = true
+		s.Ceilings[0] = learn.Ceiling{Key: 1, Limit: limit, Window: 60, Top: 90, V: 90, Ending: learn.Ending{Reset: at(60)}}
+		return s
+	}
 	tests := map[string]struct {
 		state learn.State
 		want  learn.Known
@@ -26,6 +31,8 @@ func TestKnownIsWhatIsSure(t *testing.T) {
 		"never measured":   {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02}, Refusals: learn.Refusals{Episode: true}}, learn.Known{}},
 		"a refusal":        {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02, Measured: true}, Refusals: learn.Refusals{Episode: true}}, learn.Known{Rate: 50}},
 		"refusals, asking": {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02, Measured: true}, Refusals: learn.Refusals{Episode: true}, Probe: learn.Probe{Probing: true}}, learn.Known{Rate: 50, Probing: true}},
+		"a window":         {spread(120), learn.Known{Rate: 2, Reported: true}},
+		"a window alone":   {spread(0), learn.Known{}},
 	}
 	for name, test := range tests {
 		if got := test.state.Known(test.state.Plan(at(1), 1)); got != test.want {
