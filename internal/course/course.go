@@ -70,13 +70,14 @@ func (c *Course) reset() {
 	c.event, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
 	c.forgot = c.Look().Ordinal() // calls in flight are identified by the flights' state at departure
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
+	if c.fleet != nil {
+		c.startShared()
+		return
+	}
 	c.steers.Store(false)
 	c.most.Store(0)
 	if c.setting.Configured == 0 {
 		c.most.Store(1)
-	}
-	if c.fleet != nil {
-		c.startShared()
 	}
 }
 

@@ -376,3 +376,23 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 		}
 	})
 }
+
+// While a fleet forgets, its plan decides on calls: those that depart are given to the store. One that departed
+// in between was counted as a landing later, and as no departure.
+func TestPlanDecidesWhileAFleetForgets(t *testing.T) {
+	r := rideOf(t, learn.Setting{})
+	r.Share(new(deaf), true, nil)
+	var done atomic.Bool
+	go func() {
+		defer done.Store(true)
+		forget := learn.Message{Forget: true}.Append(nil)
+		for n := range throttle.Instant(5_000) {
+			r.Apply(forget, 0, dawn+n)
+		}
+	}()
+	for !done.Load() {
+		if !r.Steers() {
+			t.Fatal("the plan does not decide")
+		}
+	}
+}
