@@ -41,9 +41,9 @@ type Ending struct {
 	Named  throttle.Instant // departure of the first call whose answer named that end
 	NamedV float64          // V at it
 	Moves  int              // readings whose end contradicts the previous one, less windows that began since
-	Gap    float64          // seconds since the level last rose, as read by single calls; zero: enough is left
+	Gap    float64          // seconds since the level last rose, as read by single calls; the round trip: enough is left
 	Lull   float64          // most seconds for which the level stood before permits came back; zero: unknown
-	Ends   int              // windows in a row that ended at their reported end; negative: one did not
+	Ends   int              // 1: the last window ended at its reported end; negative: so many in a row did not
 	Jump   Mark             // the call that saw V jump last, or the first one with a reading
 	Period float64          // seconds from a jump until the next one is probed; zero: unknown
 	Least  float64          // seconds after a jump in which the last window did not end
@@ -87,15 +87,13 @@ func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.
 // end returns the known end of the newest reading's window; zero: unknown.
 func (t *Ceiling) end() throttle.Instant {
 	switch {
-	case t.timed() && t.Stands && t.Window > 0:
-		return min(t.Reset, t.Jump.At.Add(seconds(t.Window)))
-	case t.timed() && t.Stands && t.Turns > 0 && t.rough():
-		return min(t.Reset, t.Jump.At.Add(seconds(t.Period)))
+	case t.timed() && t.Stands && (t.Window > 0 || t.Turns > 0 && t.rough()):
+		return min(t.Reset, t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period))))
 	case t.timed():
 		return t.Reset
 	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.At.Sub(t.Jump.At).Seconds()) < t.Period/2:
 		return t.Jump.At.Add(seconds(t.Period / 2))
-	case t.Stands:
+	case t.Stands && t.Window+t.Period > 0:
 		return t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period)))
 	}
 	return 0

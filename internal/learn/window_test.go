@@ -1,8 +1,11 @@
 package learn
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/throttle"
 )
 
 // A lane that begins in the middle of a minute sees the first window end early. The next end is
@@ -53,5 +56,16 @@ func TestFewPermitsThatComeBackEarlyAreALogs(t *testing.T) {
 	}
 	if call(22.003, 6); s.Ceilings[0].Period != 10 {
 		t.Errorf("a log of 10 s is taken for a window of %v s", s.Ceilings[0].Period)
+	}
+}
+
+// A window whose reset names another instant each time has no known end. It has not ended, so what is left of it
+// is all there is: one permit, for a minute.
+func TestAMovingResetEndsNoWindow(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.Instant(20 * time.Second)
+	s.Ceilings[0] = Ceiling{Key: 1, Top: 100, V: 1, At: now - 1, Stands: true, Ending: Ending{Reset: now + 9, Full: 60, Moves: mostMoves, Jump: Mark{1, 1}}}
+	if even := s.Plan(now, 0).Even; math.Abs(even*60-1) > 1e-9 {
+		t.Errorf("the rest of the window lasts at %g a minute, want 1", 60*even)
 	}
 }
