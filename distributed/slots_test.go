@@ -323,6 +323,44 @@ func TestSeldomCallerIsNotStarved(t *testing.T) {
 	})
 }
 
+// A replica keeps the slot that it has in turn for five seconds until a call departs, and then for 250 ms. It
+// keeps those that it has for good.
+func TestATurnBeginsWithACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		replicas := func(key string, most int) (all [2]store.Flights) {
+			for i := range all {
+				opened := distributed.New(server.Client(t), "vendor")
+				t.Cleanup(func() { _ = opened.Close() })
+				var err error
+				if all[i], err = opened.Flights(key, most); err != nil {
+					t.Fatal(err)
+				}
+				all[i].Notify(func() {})
+				all[i].Await(most)
+				time.Sleep(10 * time.Millisecond)
+			}
+			return all
+		}
+		one := replicas("one", 1)
+		if turn := one[0].Turn(); turn < 4900*time.Millisecond || turn > 5*time.Second {
+			t.Errorf("another replica wants the slot: it is kept for %v, want 5 s", turn)
+		}
+		time.Sleep(4 * time.Second)
+		if room, _ := one[1].Room(); room > 0 || !one[0].Board() {
+			t.Fatal("the slot was not kept for its first call")
+		}
+		if turn := one[0].Turn(); turn != 250*time.Millisecond {
+			t.Errorf("a call departed, and the slot is kept for %v, want 250 ms", turn)
+		}
+		for i, flights := range replicas("three", 3) {
+			if turn := flights.Turn(); turn != 0 {
+				t.Errorf("replica %d has a slot for good, and keeps it for %v", i, turn)
+			}
+		}
+	})
+}
+
 // Unused slots go back after two moments of idleness, to replicas that need them.
 func TestQuietReplicaHoldsNoSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -178,7 +178,8 @@ type Remote interface {
 	// for them in the background. When the line becomes empty, Fetch is called once
 	// with n zero. The sequence may be read only during the call, and costs only what
 	// is read of it. A request whose Since is later than now is of a caller that another
-	// limiter holds until then: an earlier permit is of no use.
+	// limiter holds until then: an earlier permit is of no use. The sequence may be shorter than
+	// n: the others need no permit yet.
 	Fetch(now Instant, n int, line iter.Seq[Request])
 
 	// Close ends what the limiter does in the background and gives back what it

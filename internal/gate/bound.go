@@ -109,6 +109,27 @@ func (b *bound) await(n int, line iter.Seq[throttle.Request]) {
 	}
 }
 
+// inTurn returns the line of callers who need permits while this process has its places.
+func (b *bound) inTurn(now throttle.Instant, line iter.Seq[throttle.Request]) iter.Seq[throttle.Request] {
+	if b.Fleet == nil {
+		return line
+	}
+	turn := b.Fleet.Turn()
+	if turn == 0 {
+		return line
+	}
+	return func(yield func(throttle.Request) bool) {
+		for r := range line {
+			if ends := now.Add(turn); r.Until == 0 || r.Until > ends {
+				r.Until = ends
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // urgentIn returns the number of urgent callers before the second one that is not. The first may be
 // the head, because its class is owed a share.
 func urgentIn(line iter.Seq[throttle.Request]) (urgent int) {

@@ -413,6 +413,7 @@ func TestEveryCallThatBoardsLeavesOnce(t *testing.T) {
 type fakeSlots struct {
 	store.Flights
 	most   int64
+	turn   time.Duration
 	aboard atomic.Int64
 }
 
@@ -429,6 +430,8 @@ func (s *fakeSlots) Board() bool {
 func (s *fakeSlots) Land() bool { s.aboard.Add(-1); return true }
 
 func (s *fakeSlots) Notify(func()) {}
+
+func (s *fakeSlots) Turn() time.Duration { return s.turn }
 
 // Held returns until when a veto holds a call, as Take does, and spends nothing. It leaves
 // errors to Take.

@@ -31,7 +31,7 @@ func (g *Gate) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Request
 		// At least two: others are in line, and permits in hand may be theirs.
 		n, line = max(room, 2), first(line, room)
 	}
-	r.Fetch(now, n, line)
+	r.Fetch(now, n, g.bound.inTurn(now, line))
 }
 
 // await returns for how many of n calls in line permits are fetched: for those that may depart.
@@ -58,7 +58,7 @@ func (g *Gate) Lend(now, until throttle.Instant, line iter.Seq[throttle.Request]
 	if g.await(now, 1, line) == 0 {
 		return nil
 	}
-	return l.Lend(now, until, line)
+	return l.Lend(now, until, g.bound.inTurn(now, line))
 }
 
 // Holder implements [store.Lender].

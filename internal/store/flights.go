@@ -1,6 +1,10 @@
 package store
 
-import "github.com/weirgo/weir/throttle"
+import (
+	"time"
+
+	"github.com/weirgo/weir/throttle"
+)
 
 // A FlightStore is a [throttle.Store] that also bounds how many calls of a lane are in
 // flight in all processes together. It is found by type assertion.
@@ -22,6 +26,10 @@ type Flights interface {
 	// Room returns how many more calls may depart now. The error means that no call may depart until
 	// a lost store is back, or that the store is closed.
 	Room() (n int, err error)
+
+	// Turn returns for how long this process keeps its places although others need them; zero: that is not
+	// known, or as long as it needs them.
+	Turn() time.Duration
 
 	// Board counts one more call in flight, and reports whether it may depart.
 	Board() bool

@@ -12,6 +12,7 @@ type lease struct {
 	script.LeaseReply           // the last one, but for slots that were given back since
 	until             time.Time // when they end; zero: never granted
 	turn              time.Time // end of its turn; zero: no turn
+	unused            bool      // no call has departed in its turn
 	freed             time.Time // when another's lease may end; zero: no other lease
 }
 
@@ -19,6 +20,9 @@ const (
 	// slotTurn is how long a replica keeps the slot that it has in turn: several calls of a usual
 	// length share the cost of handing it on.
 	slotTurn = 250 * time.Millisecond
+	// unusedTurn is how long it keeps the slot until a call departs: its permit may fall due later.
+	unusedTurn = 5 * time.Second
+
 	// slotIdle is how long a replica keeps slots that it does not use, while no other replica
 	// wants them.
 	slotIdle = 100 * time.Millisecond
@@ -62,6 +66,6 @@ func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Du
 	case !l.Contended || l.Has <= l.Sure:
 		l.turn = time.Time{}
 	case l.turn.IsZero():
-		l.turn = now.Add(slotTurn)
+		l.turn, l.unused = now.Add(unusedTurn), true
 	}
 }

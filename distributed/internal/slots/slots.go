@@ -121,6 +121,16 @@ func (f *Lane) Room() (n int, err error) {
 	return max(0, allowed-f.flying), nil
 }
 
+// Turn implements [store.Flights].
+func (f *Lane) Turn() time.Duration {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if l := &f.lease; l.Contended && l.Sure == 0 && !l.turn.IsZero() {
+		return max(0, time.Until(l.turn))
+	}
+	return 0
+}
+
 // Board implements [store.Flights].
 func (f *Lane) Board() bool {
 	f.Mu.Lock()
@@ -130,6 +140,9 @@ func (f *Lane) Board() bool {
 	}
 	f.flying++
 	f.sent.peak = max(f.sent.peak, f.flying)
+	if l := &f.lease; l.unused && !l.turn.IsZero() && f.flying > l.Sure {
+		l.turn, l.unused = time.Now().Add(slotTurn), false
+	}
 	return true
 }
 
