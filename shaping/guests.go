@@ -50,19 +50,37 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 			r.changed = true // the instant may be another one
 		}
 		r.invite(j, soon || j.dates>>i&1 == 1)
+		r.expect(j, i, elsewhere && j.full && j.before(i, j.at))
 		switch {
 		case i == j.at && whole:
 			r.fetch(now, n, j.parts(line))
 		case i == j.at || r.changed: // even an unchanged line may need another call
-			r.fetch(now, r.shown+len(r.guests), r.requests())
+			r.fetch(now, r.sees(), r.requests())
 		}
 	}
 }
 
 // alone reports whether no other queue waits for the limiter for which this one does.
 func (j *joint) alone() bool {
-	return j.at != nowhere && j.rosters[j.at].line.count == 1 && len(j.rosters[j.at].guests) == 0
+	return j.at != nowhere && j.rosters[j.at].line.count == 1 && len(j.rosters[j.at].guests) == 0 && j.rosters[j.at].expected == 0
 }
+
+// expect notes whether a queue's first caller needs a place in flight here once a call of a later roster
+// ends. Processes that gave their places back meanwhile would exchange both for ever.
+func (r *Roster) expect(j *joint, i int, does bool) {
+	if bit := uint16(1) << i; does != (j.expects&bit != 0) {
+		j.expects ^= bit
+		if r.changed = true; does {
+			r.expected++
+		} else {
+			r.expected--
+		}
+	}
+}
+
+// sees returns how many callers the limiter is told of. One may be more than requests yields: it needs
+// a place in flight, and no permit yet.
+func (r *Roster) sees() int { return r.shown + len(r.guests) + min(r.expected, 1) }
 
 // parts yields what a line asks of the limiter for which its first caller waits.
 func (j *joint) parts(line iter.Seq[throttle.Request]) iter.Seq[throttle.Request] {

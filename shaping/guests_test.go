@@ -1,6 +1,7 @@
 package shaping_test
 
 import (
+	"context"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -97,4 +98,82 @@ func TestPermitsAreAskedForAheadForWhoIsAlone(t *testing.T) {
 			calling.Wait()
 		})
 	}
+}
+
+// A hall is a limiter with places in flight. It notes how many callers it is told of.
+type hall struct {
+	throttle.Limiter
+	silent
+	full atomic.Bool
+	told atomic.Int64
+}
+
+func (h *hall) Held(throttle.Instant, throttle.Request) throttle.Instant {
+	if h.full.Load() {
+		return throttle.Never
+	}
+	return 0
+}
+
+func (h *hall) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
+	f := h.Limiter.Forecast(now, r)
+	if h.full.Load() {
+		f.Reason = throttle.ReasonConcurrency
+	}
+	return f
+}
+
+func (h *hall) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
+	if h.full.Load() {
+		return throttle.Grant{At: throttle.Never}, nil
+	}
+	return h.Limiter.Take(now, r)
+}
+
+func (h *hall) Fetch(_ throttle.Instant, n int, _ iter.Seq[throttle.Request]) { h.told.Store(int64(n)) }
+
+// A caller of two full lanes waits for the first of them by name, in whatever order they stand, and keeps a
+// place there while it waits for the other one. Processes that keep places in two orders block each other.
+func TestPlacesAreTakenInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, halls, rosters := new(shaping.Junction), [2]*hall{}, [2]*shaping.Roster{}
+		for i, name := range []string{"b", "a"} {
+			halls[i] = &hall{Limiter: newLimiter(t, throttle.TokenBucket(100, time.Second, 100))}
+			halls[i].full.Store(true)
+			rosters[i] = n.NewRoster(name, shaping.NewQueue(halls[i]))
+		}
+		queue := n.NewQueue(rosters[1])
+		defer queue.Close()
+		for _, order := range [][2]int{{0, 1}, {1, 0}} {
+			q := n.NewQueue(rosters[order[0]], rosters[order[1]])
+			tell := func(when string, b, a int64) {
+				t.Helper()
+				synctest.Wait()
+				if halls[0].told.Load() != b || halls[1].told.Load() != a {
+					t.Errorf("%v, %s: b is told of %d callers and a of %d, want %d and %d", order, when, halls[0].told.Load(), halls[1].told.Load(), b, a)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { _ = q.Wait(ctx) }()
+			tell("both are full", 0, 1)
+			halls[1].full.Store(false)
+			halls[1].wake()
+			tell("b is full", 1, 1)
+			halls[1].full.Store(true) // its place went to another process
+			alone, leave := context.WithCancel(t.Context())
+			go func() { _ = queue.Wait(alone) }()
+			tell("another caller waits for a", 1, 2)
+			leave()
+			tell("it has left", 1, 1)
+			halls[0].wake()
+			tell("both are full again", 0, 1)
+			halls[0].full.Store(false)
+			halls[0].wake()
+			tell("a is full", 0, 1)
+			cancel()
+			tell("the caller has left", 0, 0)
+			halls[0].full.Store(true)
+			_ = q.Close()
+		}
+	})
 }

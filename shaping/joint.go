@@ -30,6 +30,8 @@ type joint struct {
 	at      int              // the roster in which it waits
 	behind  bool             // another one was before it there
 	asking  bool             // its limiter waits for the reply of a store
+	full    bool             // its limiter is full of calls in flight
+	expects uint16           // rosters, as bits, that keep a place in flight for it meanwhile
 	heldTo  throttle.Instant // until when its limiter holds it
 	dates   uint16           // rosters, as bits, whose limiter is asked for permits of that instant
 	opened  throttle.Instant // since when the limiters hold nobody
@@ -82,7 +84,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 			return throttle.Grant{}, err
 		}
 		j.stay(i, now)
-		j.behind, j.asking, j.heldTo = until == throttle.Never, false, 0
+		j.behind, j.asking, j.full, j.heldTo = until == throttle.Never, false, false, 0
 		if !j.behind {
 			j.heldTo, j.rosters[i].asked = until, &j.seats[i]
 		}
@@ -98,11 +100,11 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	case held != nowhere:
 		j.seat(held, w)
 		r, until := j.rosters[held], g.At
-		j.behind, j.asking, j.heldTo = false, false, until
+		j.behind, j.asking, j.full, j.heldTo = false, false, false, until
 		if until == throttle.Never {
 			reason := r.limiter.Forecast(now, j.part(held, w.request())).Reason
-			j.asking = reason == throttle.ReasonStore
-			if reason == throttle.ReasonConcurrency { // it may end in the next moment
+			j.asking, j.full = reason == throttle.ReasonStore, reason == throttle.ReasonConcurrency
+			if j.full { // it may end in the next moment
 				r.full, until = true, now+1
 			}
 		}

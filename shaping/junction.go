@@ -40,8 +40,9 @@ const MaxRosters = 16
 //	40 ms  its turn at 10/s, but 2/s, which has served another, holds it: it gives that up, too
 //	500 ms its turn at 2/s, which it keeps for 40 ms: then it departs
 //
-// Nobody knows when a call in flight ends. If such calls fill both limiters, the caller keeps a free
-// place at one for the mean time between departures there, at most.
+// Nobody knows when a call in flight ends. If such calls fill both limiters, the caller waits for the first
+// by name, and keeps a free place there from callers of other queues for the mean time between departures, at
+// most. Processes that share the limiters keep their places in the same order.
 //
 // # No deadlock
 //
@@ -99,6 +100,7 @@ type Roster struct {
 	sharers  int                // processes that share the limiter; zero: not known
 	alone    bool               // no store shares it; false: that is not known, or one does
 	guests   []*joint           // whose first caller needs a permit soon, and waits elsewhere; of a remote limiter
+	expected int                // first callers who wait for calls of a later roster, and keep a place here
 	waiting  atomic.Int64       // callers in the queues whose first one is in the line; read without the lock
 	bytes    int64              // that those hold
 	shown    int                // of those, the callers that the limiter sees
@@ -201,7 +203,7 @@ func (r *Roster) wake() {
 	r.count()
 	r.asked = nil
 	if r.call(); r.sparse() && r.first() == nil && len(r.guests) > 0 { // they wait elsewhere
-		r.fetch(r.guests[0].queue.Now(), len(r.guests), r.requests())
+		r.fetch(r.guests[0].queue.Now(), r.sees(), r.requests())
 	}
 	r.junction.unlock()
 }

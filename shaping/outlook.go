@@ -1,6 +1,7 @@
 package shaping
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/weirgo/weir/throttle"
@@ -9,22 +10,39 @@ import (
 // foreseen returns which limiter holds a request now, and until when; nowhere: perhaps none.
 // Permits spent and given back may be lost, so all limiters after the first are examined before
 // anything is spent. Two learned limits could otherwise hold a caller forever: permits returned to
-// one would delay it there until the other holds it again.
+// one would delay it there until the other holds it again. If calls in flight fill several, it waits
+// for the first of those by name, and stays there.
 func (j *joint) foreseen(now throttle.Instant, r throttle.Request) (throttle.Instant, int) {
-	for k := 1; k < len(j.rosters); k++ {
+	full := nowhere
+	for k := 1; k <= len(j.rosters); k++ {
 		i := j.nth(k)
 		roster, part := j.rosters[i], j.part(i, r)
-		if f := roster.limiter.Forecast(now, part); f.At > now && f.At != throttle.Never {
+		others := k < len(j.rosters) // the first is asked later
+		if f := roster.limiter.Forecast(now, part); others && f.At > now && f.At != throttle.Never {
 			return f.At, i
 		}
 		if roster.vetoes == nil {
 			continue
 		}
-		if until := roster.vetoes.Held(now, part); until > now {
+		switch until := roster.vetoes.Held(now, part); {
+		case until == throttle.Never:
+			if full == nowhere || j.before(i, full) {
+				full = i
+			}
+		case until > now:
 			return until, i
 		}
 	}
+	if full != nowhere {
+		return throttle.Never, full
+	}
 	return now, nowhere
+}
+
+// before reports whether callers take a place in flight of one roster before that of another. Names are
+// the same in all processes, so no two of them keep what the other one needs.
+func (j *joint) before(a, b int) bool {
+	return cmp.Or(cmp.Compare(j.rosters[a].name, j.rosters[b].name), a-b) < 0
 }
 
 // foretold returns in which roster w waits, and until when, if others are before it at limiter i.

@@ -73,6 +73,7 @@ func TestFlushesLeaveTheRateOfTwoLanes(t *testing.T) {
 type twoLanes struct {
 	replicas, callers int
 	a, b              throttle.Limit
+	places            int           // calls in flight in each lane; zero: any number
 	alone             string        // the lane that one caller needs alone; "": each needs both
 	trip              time.Duration // of Redis
 	answers           time.Duration // after the departure
@@ -117,7 +118,8 @@ func (f *twoLanes) call(t *testing.T, client func() *redis.Client) (served *atom
 		store.Logger = slog.New(slog.DiscardHandler)
 		transport := &weir.Transport{
 			Base: f, Store: store,
-			Keys: func(r *http.Request) []string { return strings.Split(r.URL.RawQuery, "&") },
+			Keys:     func(r *http.Request) []string { return strings.Split(r.URL.RawQuery, "&") },
+			InFlight: weir.InFlight{Shared: f.places},
 			LimitsFor: func(key string) []throttle.Limit {
 				return map[string][]throttle.Limit{"a": {f.a}, "b": {f.b}}[key]
 			},
@@ -147,6 +149,10 @@ func (f *twoLanes) call(t *testing.T, client func() *redis.Client) (served *atom
 							return
 						}
 					}
+					if f.places > 0 && caller%2 == 1 { // the order makes no difference
+						call("b&a", departed)
+						continue
+					}
 					call("a&b", departed)
 				}
 			})
@@ -174,7 +180,11 @@ func (f *twoLanes) ideal() float64 {
 	case "b":
 		b /= 2
 	}
-	return min(a, b, float64(f.replicas*f.callers)/f.answers.Seconds())
+	most := f.replicas * f.callers
+	if f.places > 0 {
+		most = min(most, f.places)
+	}
+	return min(a, b, float64(most)/f.answers.Seconds())
 }
 
 // A permit that comes back to one lane is at hand. A replica that waited alone and believed otherwise
@@ -335,5 +345,18 @@ func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
 			return throttle.LeakyBucket(rate, time.Second)
 		}
 		return drawn(random, []int{1, 2, 3, 5, 8, 11}, limit, "", "a", "b")
+	})
+}
+
+// Calls depart that need places in flight of two lanes, fewer than there are replicas. A caller who waited at
+// one lane gave its place at the other one back, so replicas exchanged places with each round trip, and used a
+// tenth of them, with up to 6,000 scripts for each call.
+func TestRandomFleetsUseThePlacesOfTwoLanes(t *testing.T) {
+	wide := throttle.TokenBucket(1000, time.Second, 1000)
+	depart(t, 77, 10, 2, 0.85, 0.92, func(random *rand.Rand) twoLanes {
+		return twoLanes{
+			replicas: []int{2, 3, 4, 8}[random.IntN(4)], callers: 1 + random.IntN(4), places: 1 + random.IntN(3), a: wide, b: wide,
+			trip: time.Duration(200+random.IntN(3000)) * time.Microsecond, answers: time.Duration(20+random.IntN(580)) * time.Millisecond,
+		}
 	})
 }
