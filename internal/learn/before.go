@@ -13,9 +13,9 @@ type Before struct {
 }
 
 const (
-	firstReturn = 1.0  // seconds after a refusal until the earlier rate is first tried
-	lastReturn  = 60.0 // seconds after a refusal for which it is too late to try
-	fallen      = 0.85 // below this share of the earlier rate, the rate has fallen
+	firstReturn = 1.0  // seconds after a refusal until the earlier rate is first tried. Test "RateFromBeforeIsTriedAgain"
+	lastReturn  = 60.0 // seconds after a refusal for which it is too late to try. Test "RateFromBeforeIsGivenUp"
+	fallen      = 0.85 // below this share of the earlier rate, the rate has fallen. Row "flood of 60/s"
 	soonAgain   = 16   // times Gap: others that come again sooner come often
 	mostOthers  = 2.5  // seconds of a silence after which a spent window is as likely as others
 )

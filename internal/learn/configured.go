@@ -9,7 +9,7 @@ import "cmp"
 
 const (
 	near  = 0.85 // of a configured rate: limits are set too high by a burst, or by a quarter, more often than by half
-	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter caps it
+	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter caps it. Test "ConfiguredRateIsInForceAgain"
 )
 
 // AnyRate is the rate of a [Setting] whose limits name none, such as one in tokens or of a day: the vendor's is as unknown

@@ -28,15 +28,15 @@ const (
 	bucketTrips = 4    // round trips
 	blockSame   = 0.3  // by which two silences differ at most that are one block: probes come 1.5 times later each
 	mostSilence = 0.8  // seconds that a silence without a reported time costs at most: longer ones are seldom lost again. Row "window 600 to 1,200"
-	shown       = 3    // X up to which the rate was near the estimate: later the limit has risen
+	shown       = 3    // X up to which the rate was near the estimate: later the limit has risen. Rows "30 s block on exhaustion", "strangers half, bare, leave"
 	enough      = 8    // calls served, and a second, of which a reported time bounds the rate
 	farAbove    = 1.5  // times: a reported time may be longer than what was overspent, so it bounds only a rate that was so much too high
 	mostFall    = 4    // times at once: a block, or a window that others used up, shows no rate. Random vendors that block
-	firstCalls  = 8    // by which a first count is rough: its burst is not known to a call
+	firstCalls  = 8    // by which a first count is rough: its burst is not known to a call. Row "flood of 60/s"
 	leastBurst  = 8    // calls: a smaller burst is as likely calls that bunched on the way. Row "strangers half, bare, leave"
 	counted     = 0.98 // of a rate that was in force for a whole period: a call at either end
-	margin      = 1.05 // of a rate that was served for a part of a search
-	longAfter   = 4    // times as long as the first burst took: in less time than that, the burst is most of what is counted
+	margin      = 1.05 // of a rate that was served for a part of a search. Row "fleet drain, facts 20 ms late"
+	longAfter   = 4    // times as long as the first burst took: in less time than that, the burst is most of what is counted. Row "fleet drain, Retry-After s, 20 ms"
 	leastFull   = 0.4  // of a burst: the least level when a search reaches the vendor's rate. Row "drain configured 250 Retry-After s"
 )
 

@@ -18,18 +18,18 @@ type Places struct {
 }
 
 const (
-	leastPlaces = 5     // in flight at the first refusal: with fewer, pacing wastes less than one place too few
+	leastPlaces = 5     // in flight at the first refusal: with fewer, pacing wastes less than one place too few. Rows "drain bare", "drain 8 in flight"
 	quickStart  = 8     // in flight up to which each answer adds one; above, half of one, or the first refusal meets twice the vendor's bound
-	nearCeil    = 0.75  // of Ceil: a bound met before is reached again as quickly
-	lessCap     = 0.8   // of Ceil: a refused trial continues below it, so that the refused rate is not kept at once
+	nearCeil    = 0.75  // of Ceil: a bound met before is reached again as quickly. Row "flood of 60/s"
+	lessCap     = 0.8   // of Ceil: a refused trial continues below it, so that the refused rate is not kept at once. Row "flood of 60/s"
 	proof       = 50    // answers in a row at Ceil that end a trial, or a step
 	patience    = 200   // answers in a row at Ceil before it is raised: 0.5 % are refused. Rows "16 in flight"
 	slowAnswers = 0.020 // seconds: for faster ones a fleet's store bounds no calls in flight
-	mostCrowds  = 4     // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000
+	mostCrowds  = 4     // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000. Test "PacedLaneFindsThePlaces"
 	usualGain   = 0.25  // of a call: five answers move Usual by one. Row "drain bare, 50 ms service"
 	firstBan    = 2     // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
-	moreBan     = 4     // times: a vendor that counts a rate bears five trials in its first two minutes
-	longestBan  = 60    // seconds
+	moreBan     = 4     // times: a vendor that counts a rate bears five trials in its first two minutes. Test "RefusalOfTheUsualIsNoBound"
+	longestBan  = 60    // seconds. Test "RefusalOfTheUsualIsNoBound"
 )
 
 // note records how many calls were in flight when a served call departed.

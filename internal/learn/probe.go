@@ -13,13 +13,13 @@ type Probe struct {
 
 const (
 	moreGap     = 1.5   // times: with twice, windows lose their beginnings (TRIED.md)
-	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed
+	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed. Test "ProbesGoEverLater"
 	freed       = 1     // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ReportedPlacesThatOthersHaveAreNoRate"
 	freedTrips  = 8     // round trips
-	passes      = 4     // times as long as a refusal takes
-	leastPassed = 0.050 // seconds: refusals of one vendor differ
+	passes      = 4     // times as long as a refusal takes. Test "WhenAProbeHasPassed"
+	leastPassed = 0.050 // seconds: refusals of one vendor differ. Test "WhenAProbeHasPassed"
 	tripParts   = 6     // of a round trip: a window that was spent is probed after one of them at the soonest. Test "SpentWindowIsProbedLater"
-	soon        = 1     // seconds: without an answer, a call leaves in each. They show more than one probe in a long silence
+	soon        = 1     // seconds: without an answer, a call leaves in each. They show more than one probe in a long silence. Test "ProbeOfALongSilenceHasNotPassed"
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
 )
 

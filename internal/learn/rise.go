@@ -15,7 +15,7 @@ const (
 	fewRise      = 16   // least rise of the level in a measurement, in permits
 	orderly      = 8    // a reading is usually better by this factor than its bounds, which allow for calls that overtake each other
 	wayAbove     = 1.15 // of the departure rate at a full level: bound of the slope
-	unspent      = 0.2  // least rise of the logarithm of the search's rate for an answer at a full level
+	unspent      = 0.2  // least rise of the logarithm of the search's rate for an answer at a full level. Test "AFullBucketRaisesTheRateThatItsRefusalsTaught"
 )
 
 // Rising is how fast a level rises.

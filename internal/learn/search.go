@@ -31,10 +31,10 @@ type Search struct {
 }
 
 const (
-	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost
+	leastWidth = 0.015 // of the estimate: with less, searches would take minutes; with more, calls are lost. Rows "steady", "200/s doubled"
 	mostWidth  = 0.5   // of the estimate: half is all that is known of a rate at first
-	narrow     = 0.25  // width of an estimate that a search has measured once
-	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it
+	narrow     = 0.25  // width of an estimate that a search has measured once. Rows "10/s + 300/min", "log 600/min"
+	mostRise   = 0.22  // of the logarithm of the rate in a round trip: what is in flight when a limit is met is a fifth of it. Rows "16 in flight, 10 s block", "flood of 60/s"
 	marks      = 8     // departures of a search that are kept: those of two whole ones
 	quarters   = 4     // marks in a search
 	farthestX  = 40    // 2^40 times the first step: any rate has been reached
@@ -44,7 +44,7 @@ const (
 // The length of a search, in seconds times W/U calls. It is what a refusal costs, so that
 // the calls lost by one are in proportion to those gained.
 const (
-	costCalls  = 2.35  // calls, and a search of one gain takes that many: rows "steady, burst 1"
+	costCalls  = 2.35  // calls, and a search of one gain takes that many: rows "steady"
 	costLeast  = 0.045 // seconds. Row "steady 200/s burst 20"
 	costMost   = 20    // widths, in seconds, for a silence: the longest of rows "drain Retry-After s" and "200/s halved"
 	costPeriod = 3     // widths, in periods, for a silence of windows. Test "ReportedWindowsAreUsed"

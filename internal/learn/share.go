@@ -65,7 +65,7 @@ func (s *Share) whole(now throttle.Instant, q *Quota, share float64) float64 {
 }
 
 const (
-	agreed     = 0.1 // width of an estimate that shows the rate, most difference from the previous one, and most error of a slope
+	agreed     = 0.1 // width of an estimate that shows the rate, most difference from the previous one, and most error of a slope. Test "ShareIsOfARateThatTwoEstimatesShow"
 	mostMissed = 4   // refusals below the share of a rate, after which the rate is searched again
 	forgiven   = 30  // X after which a refusal does not count: a refusal every few seconds does. Test "FleetLeavesTheRestToOthers"
 )

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	atOnce       = 0.5  // most of the permits that is kept until the rise is known
+	atOnce       = 0.5  // most of the permits that is kept until the rise is known. Row "16 in flight, X-RateLimit"
 	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer
 	mostGrow     = 8    // times as far apart is each single call at most. Row "20/s burst 10, IETF, reset full, at once"
 	leastGrow    = 1.2  // least growth of the gap between single calls
 	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise. Row "log 5000/h, no limit, no reset"
 	leastReaders = 4    // permits kept for single calls if the end of a window is uncertain; fewer show no rise
-	mostReaders  = 8    // most permits kept, once windows were seen
-	manyReaders  = 20   // permits kept before, and a tenth of a greater quota
+	mostReaders  = 8    // most permits kept, once windows were seen. Row "one in ten stale, fixed 600/min"
+	manyReaders  = 20   // permits kept before, and a tenth of a greater quota. Row "begin, log 300/5s"
 	stoodFor     = 0.9  // of the time since a level last rose: no window is shorter
 	leastGap     = 1e-4 // seconds between single calls
-	answers      = 1    // seconds for which the next call awaits an answer
+	answers      = 1    // seconds for which the next call awaits an answer. Test "SingleCallsReadTheLevel"
 	unhurried    = 1.5  // times as long as permits were granted after the newest reading: a faster answer to it swings. Test "SlowBucketIsSharedEvenly"
 	inTime       = 32   // least round trips in a window whose last permits leave a few at a time
 )

@@ -11,18 +11,18 @@ import (
 // to end there. If none is reported, or another one each time, the length is learned from jump to jump.
 
 const (
-	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date
+	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date. Row "one in ten stale, first 300/5s"
 	leastRounding = 200 * time.Millisecond // error of a reset in milliseconds
 	longestReset  = 31 * 24 * time.Hour    // longest believed: a month
-	early         = 0.98                   // of a length, after which the next end is probed: too early costs a permit, too late a part of the window
+	early         = 0.98                   // of a length, after which the next end is probed: too early costs a permit, too late a part of the window. Row "one in ten stale, first 300/5s"
 	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
 	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
-	mayBeTwo      = 2                      // windows in a row of a length, after which one is probed at half of it: each may have been two
+	mayBeTwo      = 2                      // windows in a row of a length, after which one is probed at half of it: each may have been two. Row "one in ten stale, first 300/5s"
 	mostTurns     = 8                      // bound of the count of windows that ended when probed
-	refuted       = 2                      // windows in a row that end earlier than reported, beyond rounding
+	refuted       = 2                      // windows in a row that end earlier than reported, beyond rounding. Row "one in ten stale, first 300/5s"
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
-	exactFrom     = 8                      // seconds of a window whose reset is taken as it is if it is reported in whole seconds: they are an eighth of it at most
-	standing      = 3                      // permits by which a bucket would have risen before V counts as constant
+	exactFrom     = 8                      // seconds of a window whose reset in whole seconds is taken as it is: they are an eighth of it at most. Rows "log 100/10s", "begin, first 300/5s"
+	standing      = 3                      // permits by which a bucket would have risen before V counts as constant. Test "LogGivesBackWhatWasSpent"
 	unrisen       = 1.5                    // permits by which a bucket would have risen while its reset stayed the same
 	coarse        = 2                      // seconds: gateways report "1 s" in every answer (esp-v2)
 	mostMoves     = 2                      // a reset that moved this often ends no window
