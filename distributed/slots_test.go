@@ -328,7 +328,7 @@ func TestSeldomCallerIsNotStarved(t *testing.T) {
 func TestATurnBeginsWithACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redispipe.Start(t, time.Millisecond)
-		replicas := func(key string, most int) (all [2]store.Flights) {
+		replicas := func(key string, most int, wants ...int) (all [2]store.Flights) {
 			for i := range all {
 				opened := distributed.New(server.Client(t), "vendor")
 				t.Cleanup(func() { _ = opened.Close() })
@@ -337,12 +337,12 @@ func TestATurnBeginsWithACall(t *testing.T) {
 					t.Fatal(err)
 				}
 				all[i].Notify(func() {})
-				all[i].Await(most)
+				all[i].Await(wants[i])
 				time.Sleep(10 * time.Millisecond)
 			}
 			return all
 		}
-		one := replicas("one", 1)
+		one := replicas("one", 1, 1, 1)
 		if turn := one[0].Turn(); turn < 4900*time.Millisecond || turn > 5*time.Second {
 			t.Errorf("another replica wants the slot: it is kept for %v, want 5 s", turn)
 		}
@@ -353,7 +353,17 @@ func TestATurnBeginsWithACall(t *testing.T) {
 		if turn := one[0].Turn(); turn != 250*time.Millisecond {
 			t.Errorf("a call departed, and the slot is kept for %v, want 250 ms", turn)
 		}
-		for i, flights := range replicas("three", 3) {
+		busy := replicas("busy", 1, 1, 0)
+		if !busy[0].Board() {
+			t.Fatal("the slot is not free")
+		}
+		time.Sleep(time.Second)
+		busy[1].Await(1)
+		time.Sleep(100 * time.Millisecond)
+		if turn := busy[0].Turn(); turn > 250*time.Millisecond {
+			t.Errorf("a call is in flight, and the slot is kept for %v, want 250 ms", turn)
+		}
+		for i, flights := range replicas("three", 3, 3, 3) {
 			if turn := flights.Turn(); turn != 0 {
 				t.Errorf("replica %d has a slot for good, and keeps it for %v", i, turn)
 			}

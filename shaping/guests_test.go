@@ -104,8 +104,9 @@ func TestPermitsAreAskedForAheadForWhoIsAlone(t *testing.T) {
 type hall struct {
 	throttle.Limiter
 	silent
-	full atomic.Bool
-	told atomic.Int64
+	full  atomic.Bool
+	dated atomic.Bool // no permit is due for an hour
+	told  atomic.Int64
 }
 
 func (h *hall) Held(throttle.Instant, throttle.Request) throttle.Instant {
@@ -117,7 +118,10 @@ func (h *hall) Held(throttle.Instant, throttle.Request) throttle.Instant {
 
 func (h *hall) Forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
 	f := h.Limiter.Forecast(now, r)
-	if h.full.Load() {
+	switch {
+	case h.dated.Load():
+		f.At, f.Reason = now.Add(time.Hour), throttle.ReasonRate
+	case h.full.Load():
 		f.Reason = throttle.ReasonConcurrency
 	}
 	return f
@@ -159,6 +163,10 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 			halls[1].full.Store(false)
 			halls[1].wake()
 			tell("b is full", 1, 1)
+			halls[0].dated.Store(true)
+			halls[0].wake()
+			tell("b is full, and has no permit either", 1, 1)
+			halls[0].dated.Store(false)
 			halls[1].full.Store(true) // its place went to another process
 			alone, leave := context.WithCancel(t.Context())
 			go func() { _ = queue.Wait(alone) }()

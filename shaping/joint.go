@@ -102,9 +102,11 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		r, until := j.rosters[held], g.At
 		j.behind, j.asking, j.full, j.heldTo = false, false, false, until
 		if until == throttle.Never {
-			reason := r.limiter.Forecast(now, j.part(held, w.request())).Reason
-			j.asking, j.full = reason == throttle.ReasonStore, reason == throttle.ReasonConcurrency
-			if j.full { // it may end in the next moment
+			part := j.part(held, w.request())
+			j.full = r.vetoes != nil && r.vetoes.Held(now, part) == throttle.Never
+			reason := r.limiter.Forecast(now, part).Reason
+			j.asking = reason == throttle.ReasonStore
+			if reason == throttle.ReasonConcurrency { // it may end in the next moment
 				r.full, until = true, now+1
 			}
 		}

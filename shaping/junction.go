@@ -41,8 +41,9 @@ const MaxRosters = 16
 //	500 ms its turn at 2/s, which it keeps for 40 ms: then it departs
 //
 // Nobody knows when a call in flight ends. If such calls fill both limiters, the caller waits for the first
-// by name, and keeps a free place there from callers of other queues for the mean time between departures, at
-// most. Processes that share the limiters keep their places in the same order.
+// by name. A process that shares the limiters keeps its place there while the caller then waits for the other
+// one. From callers of other queues the caller keeps a free place at one of them for the mean time between
+// departures there, at most.
 //
 // # No deadlock
 //

@@ -109,7 +109,7 @@ func (b *bound) await(n int, line iter.Seq[throttle.Request]) {
 	}
 }
 
-// inTurn returns the line of callers who need permits while this process has its places.
+// inTurn returns a line whose callers need permits before this process gives its places to others.
 func (b *bound) inTurn(now throttle.Instant, line iter.Seq[throttle.Request]) iter.Seq[throttle.Request] {
 	if b.Fleet == nil {
 		return line
@@ -118,9 +118,10 @@ func (b *bound) inTurn(now throttle.Instant, line iter.Seq[throttle.Request]) it
 	if turn == 0 {
 		return line
 	}
+	ends := now.Add(turn)
 	return func(yield func(throttle.Request) bool) {
 		for r := range line {
-			if ends := now.Add(turn); r.Until == 0 || r.Until > ends {
+			if r.Until == 0 || r.Until > ends {
 				r.Until = ends
 			}
 			if !yield(r) {

@@ -27,8 +27,8 @@ type Flights interface {
 	// a lost store is back, or that the store is closed.
 	Room() (n int, err error)
 
-	// Turn returns for how long this process keeps its places although others need them; zero: that is not
-	// known, or as long as it needs them.
+	// Turn returns for how long this process keeps its places although others need them; zero: it has some
+	// for good, nobody else needs them, or its turn is over.
 	Turn() time.Duration
 
 	// Board counts one more call in flight, and reports whether it may depart.

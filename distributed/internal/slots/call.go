@@ -32,7 +32,7 @@ func (f *Lane) Call() {
 	switch {
 	case o.Err == nil:
 		f.Answered(o.Took)
-		f.lease.renew(&got, time.Now(), o.Read.Add(-o.Took), f.Hub.Set.Lease)
+		f.lease.renew(&got, time.Now(), o.Read.Add(-o.Took), f.Hub.Set.Lease, f.flying)
 		f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
 	case o.Cause != call.Open:
 		f.stats.Failures++

@@ -55,8 +55,8 @@ func (l *lease) keep(slots int) {
 	}
 }
 
-// renew applies a reply, read now, to a call sent at an instant.
-func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration) {
+// renew applies a reply, read now, to a call sent at an instant, while calls are in flight.
+func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration, flying int) {
 	l.LeaseReply = *got
 	l.until = left.Add(lasts) // the store counts from later
 	if l.freed = (time.Time{}); got.Ends > 0 {
@@ -65,6 +65,8 @@ func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Du
 	switch {
 	case !l.Contended || l.Has <= l.Sure:
 		l.turn = time.Time{}
+	case l.turn.IsZero() && flying > l.Sure:
+		l.turn = now.Add(slotTurn)
 	case l.turn.IsZero():
 		l.turn, l.unused = now.Add(unusedTurn), true
 	}
