@@ -78,7 +78,7 @@ func (r *Roster) expect(j *joint, i int, does bool) {
 	}
 }
 
-// sees returns how many callers the limiter is told of. One may be more than requests yields: it needs
+// sees returns how many callers the limiter is shown. One may be more than requests yields: it needs
 // a place in flight, and no permit yet.
 func (r *Roster) sees() int { return r.shown + len(r.guests) + min(r.expected, 1) }
 

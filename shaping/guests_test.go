@@ -100,13 +100,13 @@ func TestPermitsAreAskedForAheadForWhoIsAlone(t *testing.T) {
 	}
 }
 
-// A hall is a limiter with places in flight. It notes how many callers it is told of.
+// A hall is a limiter with places in flight. It notes how many callers it is shown.
 type hall struct {
 	throttle.Limiter
 	silent
 	full  atomic.Bool
 	dated atomic.Bool // no permit is due for an hour
-	told  atomic.Int64
+	shown atomic.Int64
 }
 
 func (h *hall) Held(throttle.Instant, throttle.Request) throttle.Instant {
@@ -134,7 +134,9 @@ func (h *hall) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, e
 	return h.Limiter.Take(now, r)
 }
 
-func (h *hall) Fetch(_ throttle.Instant, n int, _ iter.Seq[throttle.Request]) { h.told.Store(int64(n)) }
+func (h *hall) Fetch(_ throttle.Instant, n int, _ iter.Seq[throttle.Request]) {
+	h.shown.Store(int64(n))
+}
 
 // A caller of two full lanes waits for the first of them by name, in whatever order they stand, and keeps a
 // place there while it waits for the other one. Processes that keep places in two orders block each other.
@@ -150,36 +152,36 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 		defer queue.Close()
 		for _, order := range [][2]int{{0, 1}, {1, 0}} {
 			q := n.NewQueue(rosters[order[0]], rosters[order[1]])
-			tell := func(when string, b, a int64) {
+			shows := func(when string, b, a int64) {
 				t.Helper()
 				synctest.Wait()
-				if halls[0].told.Load() != b || halls[1].told.Load() != a {
-					t.Errorf("%v, %s: b is told of %d callers and a of %d, want %d and %d", order, when, halls[0].told.Load(), halls[1].told.Load(), b, a)
+				if halls[0].shown.Load() != b || halls[1].shown.Load() != a {
+					t.Errorf("%v, %s: b is shown %d callers and a %d, want %d and %d", order, when, halls[0].shown.Load(), halls[1].shown.Load(), b, a)
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { _ = q.Wait(ctx) }()
-			tell("both are full", 0, 1)
+			shows("both are full", 0, 1)
 			halls[1].full.Store(false)
 			halls[1].wake()
-			tell("b is full", 1, 1)
+			shows("b is full", 1, 1)
 			halls[0].dated.Store(true)
 			halls[0].wake()
-			tell("b is full, and has no permit either", 1, 1)
+			shows("b is full, and has no permit either", 1, 1)
 			halls[0].dated.Store(false)
 			halls[1].full.Store(true) // its place went to another process
 			alone, leave := context.WithCancel(t.Context())
 			go func() { _ = queue.Wait(alone) }()
-			tell("another caller waits for a", 1, 2)
+			shows("another caller waits for a", 1, 2)
 			leave()
-			tell("it has left", 1, 1)
+			shows("it has left", 1, 1)
 			halls[0].wake()
-			tell("both are full again", 0, 1)
+			shows("both are full again", 0, 1)
 			halls[0].full.Store(false)
 			halls[0].wake()
-			tell("a is full", 0, 1)
+			shows("a is full", 0, 1)
 			cancel()
-			tell("the caller has left", 0, 0)
+			shows("the caller has left", 0, 0)
 			halls[0].full.Store(true)
 			_ = q.Close()
 		}

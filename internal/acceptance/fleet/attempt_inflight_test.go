@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/distributed"
@@ -220,54 +222,64 @@ func TestMaxInFlightOfAReplica(t *testing.T) {
 	})
 }
 
+// A crew is processes that share a rate and a few places in flight.
+type crew struct {
+	processes, callers, places int // callers of each process
+	limit                      throttle.Limit
+	answers                    time.Duration // after the departure
+}
+
+// call calls until the end, and counts the calls that are served.
+func (c *crew) call(t *testing.T, client func() *redis.Client) (served *atomic.Int64, end func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	served = new(atomic.Int64)
+	var calling sync.WaitGroup
+	for range c.processes {
+		store := distributed.New(client(), "vendor")
+		transport := &weir.Transport{
+			Base: &twoLanes{answers: c.answers}, Store: store, Limits: []throttle.Limit{c.limit}, InFlight: weir.InFlight{Shared: c.places},
+			Logger: slog.New(slog.DiscardHandler),
+		}
+		t.Cleanup(func() { _, _ = transport.Close(), store.Close() })
+		for range c.callers {
+			calling.Go(func() {
+				for ctx.Err() == nil {
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test", nil)
+					if resp, err := transport.RoundTrip(req); err == nil {
+						_ = resp.Body.Close()
+						served.Add(1)
+					}
+				}
+			})
+		}
+	}
+	return served, func() { cancel(); calling.Wait() }
+}
+
 // Processes that have fewer places in flight than they are use the rate of their limit. A process kept a place
 // for 250 ms, in which no permit fell due, and its permits went with it: 14 to 40 of 120 calls departed, and at
 // four a minute one to four, with up to 700 scripts for each.
 func TestFewPlacesLeaveTheRate(t *testing.T) {
 	for i, f := range []struct {
-		processes, callers, places int
-		limit                      throttle.Limit
-		answers                    time.Duration
-		scripts                    int // most for each call
+		crew
+		scripts int // most for each call
 	}{
-		{5, 1, 1, throttle.TokenBucket(2, time.Second, 2), 234 * time.Millisecond, 10},
-		{20, 2, 5, throttle.TokenBucket(10, time.Second, 2), 200 * time.Millisecond, 10},
-		{5, 2, 1, throttle.TokenBucket(6, time.Minute, 1), 100 * time.Millisecond, 100},
-		{10, 2, 8, throttle.TokenBucket(20, time.Second, 3), 100 * time.Millisecond, 10},
+		{crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 2), 234 * time.Millisecond}, 10},
+		{crew{20, 2, 5, throttle.TokenBucket(10, time.Second, 2), 200 * time.Millisecond}, 10},
+		{crew{5, 2, 1, throttle.TokenBucket(6, time.Minute, 1), 100 * time.Millisecond}, 100},
+		{crew{10, 2, 8, throttle.TokenBucket(20, time.Second, 3), 100 * time.Millisecond}, 10},
 	} {
 		if i > 0 && testing.Short() {
 			break
 		}
 		synctest.Test(t, func(t *testing.T) {
 			server := redispipe.Start(t, time.Millisecond)
-			ctx, cancel := context.WithCancel(t.Context())
-			var served atomic.Int64
-			var calling sync.WaitGroup
-			for range f.processes {
-				store := distributed.New(server.Client(t), "vendor")
-				transport := &weir.Transport{
-					Base: &twoLanes{answers: f.answers}, Store: store, Limits: []throttle.Limit{f.limit}, InFlight: weir.InFlight{Shared: f.places},
-					Logger: slog.New(slog.DiscardHandler),
-				}
-				t.Cleanup(func() { _, _ = transport.Close(), store.Close() })
-				for range f.callers {
-					calling.Go(func() {
-						for ctx.Err() == nil {
-							req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test", nil)
-							if resp, err := transport.RoundTrip(req); err == nil {
-								_ = resp.Body.Close()
-								served.Add(1)
-							}
-						}
-					})
-				}
-			}
+			served, end := f.call(t, func() *redis.Client { return server.Client(t) })
 			time.Sleep(10 * time.Second)
 			before, scripts := served.Load(), server.Calls()
 			time.Sleep(time.Minute)
 			n, scripts := served.Load()-before, server.Calls()-scripts
-			cancel()
-			calling.Wait()
+			end()
 			if most := 60 * f.limit.PerSecond(); float64(n) < 0.85*most {
 				t.Errorf("%d calls in a minute, want %.0f: %+v", n, most, f)
 			}

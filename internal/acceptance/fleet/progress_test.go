@@ -114,35 +114,19 @@ func TestLanesThatBothReservePermitsLetCallsGoOverSockets(t *testing.T) {
 func TestFewPlacesLeaveTheRateOverSockets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var served atomic.Int64
-	var calling sync.WaitGroup
-	for range 5 {
+	c := crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 1), 150 * time.Millisecond}
+	served, end := c.call(t, func() *redis.Client {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		store := distributed.New(client, "vendor")
-		transport := &weir.Transport{
-			Base: &twoLanes{answers: 150 * time.Millisecond}, Store: store,
-			Limits: []throttle.Limit{throttle.TokenBucket(2, time.Second, 1)}, InFlight: weir.InFlight{Shared: 1},
-		}
-		t.Cleanup(func() { _, _, _ = transport.Close(), store.Close(), client.Close() })
-		calling.Go(func() {
-			for ctx.Err() == nil {
-				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://vendor.test", nil)
-				if resp, err := transport.RoundTrip(req); err == nil {
-					_ = resp.Body.Close()
-					served.Add(1)
-				}
-			}
-		})
-	}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	})
 	time.Sleep(2 * time.Second)
 	before := served.Load()
 	time.Sleep(6 * time.Second)
 	if n := served.Load() - before; n < 8 {
 		t.Errorf("%d calls in 6 s, want 8 of 12 at least", n)
 	}
-	cancel()
-	calling.Wait()
+	end()
 }
 
 // Over sockets, in real time: calls of two processes in two lanes of equal limits depart after each
