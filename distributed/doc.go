@@ -74,7 +74,7 @@
 // If a vendor bounds the calls in flight, weir's Transport.InFlight.Shared bounds them for
 // all replicas together: see [Store.Flights]. Without it the number is learned from refusals. A replica leases slots, and uses a slot for
 // call after call without a call to Redis. Slots are shared max-min fairly. If there are fewer slots than
-// replicas that want one, they get them in turns: for 250 ms from the first call on, and for five seconds until
+// replicas that want one, they get them in turns: for 250 ms from the first call on, and for a minute until
 // then. A slot that is idle for 100 ms is returned, at once if other replicas are short.
 //
 // A lease is renewed after a third of its time ([Store.Lease]). So the slots of a dead

@@ -20,8 +20,9 @@ const (
 	// slotTurn is how long a replica keeps the slot that it has in turn: several calls of a usual
 	// length share the cost of handing it on.
 	slotTurn = 250 * time.Millisecond
-	// unusedTurn is how long it keeps the slot until a call departs: its permit may fall due later.
-	unusedTurn = 5 * time.Second
+	// unusedTurn is how long it keeps the slot until a call departs: its permit may fall due later. With
+	// five seconds, calls that take ten to earn waited for good beside cheaper ones.
+	unusedTurn = time.Minute
 
 	// slotIdle is how long a replica keeps slots that it does not use, while no other replica
 	// wants them.

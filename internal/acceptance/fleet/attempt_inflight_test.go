@@ -227,6 +227,7 @@ type crew struct {
 	processes, callers, places int // callers of each process
 	limit                      throttle.Limit
 	answers                    time.Duration // after the departure
+	cost                       int
 }
 
 // call calls until the end, and counts the calls that are served.
@@ -238,7 +239,7 @@ func (c *crew) call(t *testing.T, client func() *redis.Client) (served *atomic.I
 		store := distributed.New(client(), "vendor")
 		transport := &weir.Transport{
 			Base: &twoLanes{answers: c.answers}, Store: store, Limits: []throttle.Limit{c.limit}, InFlight: weir.InFlight{Shared: c.places},
-			Logger: slog.New(slog.DiscardHandler),
+			Logger: slog.New(slog.DiscardHandler), Cost: func(*http.Request, throttle.Limit) int { return c.cost },
 		}
 		t.Cleanup(func() { _, _ = transport.Close(), store.Close() })
 		for range c.callers {
@@ -264,10 +265,10 @@ func TestFewPlacesLeaveTheRate(t *testing.T) {
 		crew
 		scripts int // most for each call
 	}{
-		{crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 2), 234 * time.Millisecond}, 10},
-		{crew{20, 2, 5, throttle.TokenBucket(10, time.Second, 2), 200 * time.Millisecond}, 10},
-		{crew{5, 2, 1, throttle.TokenBucket(6, time.Minute, 1), 100 * time.Millisecond}, 100},
-		{crew{10, 2, 8, throttle.TokenBucket(20, time.Second, 3), 100 * time.Millisecond}, 10},
+		{crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 2), 234 * time.Millisecond, 1}, 10},
+		{crew{20, 2, 5, throttle.TokenBucket(10, time.Second, 2), 200 * time.Millisecond, 1}, 10},
+		{crew{5, 2, 1, throttle.TokenBucket(6, time.Minute, 1), 100 * time.Millisecond, 1}, 100},
+		{crew{10, 2, 8, throttle.TokenBucket(20, time.Second, 3), 100 * time.Millisecond, 1}, 10},
 	} {
 		if i > 0 && testing.Short() {
 			break
@@ -288,4 +289,27 @@ func TestFewPlacesLeaveTheRate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call whose permits take ten seconds to earn gets its turn beside cheaper ones.
+func TestCostlyCallsHaveTheirTurnWithOnePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redispipe.Start(t, time.Millisecond)
+		var served [2]*atomic.Int64
+		var ends []func()
+		for i, cost := range []int{10_000, 6_000} {
+			c := crew{1, 2, 1, throttle.TokenBucket(1000, time.Second, 10_000), 100 * time.Millisecond, cost}
+			n, end := c.call(t, func() *redis.Client { return server.Client(t) })
+			served[i], ends = n, append(ends, end)
+		}
+		time.Sleep(200 * time.Second)
+		for i, n := range served {
+			if n.Load() < 8 {
+				t.Errorf("process %d: %d calls in 200 s, want 8 of 12 at least", i, n.Load())
+			}
+		}
+		for _, end := range ends {
+			end()
+		}
+	})
 }

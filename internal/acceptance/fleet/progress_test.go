@@ -114,7 +114,7 @@ func TestLanesThatBothReservePermitsLetCallsGoOverSockets(t *testing.T) {
 func TestFewPlacesLeaveTheRateOverSockets(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	c := crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 1), 150 * time.Millisecond}
+	c := crew{5, 1, 1, throttle.TokenBucket(2, time.Second, 1), 150 * time.Millisecond, 1}
 	served, end := c.call(t, func() *redis.Client {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		t.Cleanup(func() { _ = client.Close() })
