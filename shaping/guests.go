@@ -151,7 +151,7 @@ func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := r.holds()
 	if j.behind {
 		at := j.rosters[j.at]
-		return at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds()
+		return !at.full && at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds()
 	}
 	return j.asking || j.heldTo.Sub(now) <= holds
 }

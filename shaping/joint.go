@@ -140,7 +140,9 @@ func (j *joint) begin(w *waiter, now throttle.Instant) {
 // keep decides in which rosters the first caller keeps its turn, although one limiter
 // holds it until an instant. A turn that others would take is given up once. After that it
 // is kept at a limiter that is no faster, for as long as the caller's own permits there
-// take, at most: see [Junction]. It returns when that time is over; zero: no turn is kept.
+// take, at most: see [Junction]. None is kept beyond a lane that is full of calls in flight, because
+// those behind it would have places there meanwhile. It returns when that time is over; zero: no turn
+// is kept.
 func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Instant) {
 	keeps, kept := uint16(0), now
 	if j.keeps != 0 {
@@ -148,7 +150,7 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 	}
 	for i, r := range j.rosters {
 		seat, bit := &j.seats[i], uint16(1)<<i
-		if i == held || seat.index == 0 || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
+		if i == held || seat.index == 0 || j.full && j.before(held, i) || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
 			continue
 		}
 		switch long := until.Sub(kept) > j.takes(i); {
