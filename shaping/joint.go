@@ -140,9 +140,7 @@ func (j *joint) begin(w *waiter, now throttle.Instant) {
 // keep decides in which rosters the first caller keeps its turn, although one limiter
 // holds it until an instant. A turn that others would take is given up once. After that it
 // is kept at a limiter that is no faster, for as long as the caller's own permits there
-// take, at most: see [Junction]. None is kept beyond a lane that is full of calls in flight, because
-// those behind it would have places there meanwhile. It returns when that time is over; zero: no turn
-// is kept.
+// take, at most: see [Junction]. It returns when that time is over; zero: no turn is kept.
 func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Instant) {
 	keeps, kept := uint16(0), now
 	if j.keeps != 0 {
@@ -150,14 +148,18 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 	}
 	for i, r := range j.rosters {
 		seat, bit := &j.seats[i], uint16(1)<<i
-		if i == held || seat.index == 0 || j.full && j.before(held, i) || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
+		if i == held || seat.index == 0 || r.limiter.Forecast(now, j.part(i, j.head.request())).At > now {
 			continue
 		}
 		switch long := until.Sub(kept) > j.takes(i); {
 		case j.lost&bit == 0:
 			j.lost |= bit
 		case !long && j.slower(i, held) && !r.fixed:
-			keeps |= bit
+			if keeps |= bit; j.keeps&bit == 0 && r.sharers > 0 && j.full && j.before(held, i) {
+				for _, o := range r.heads { // they wait behind it there
+					j.junction.waking = append(j.junction.waking, o.queue)
+				}
+			}
 			ends = max(ends, kept.Add(j.takes(i)))
 			r.asked = seat
 		case j.keeps&bit != 0: // it was kept, and the other limiter has moved its instant

@@ -3,6 +3,7 @@ package shaping
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/weirgo/weir/throttle"
 )
@@ -47,8 +48,18 @@ func (j *joint) before(a, b int) bool {
 
 // foretold returns in which roster w waits, and until when, if others are before it at limiter i.
 // If a limiter that processes share is certain to hold it for longer than permits of i hold, it
-// waits there: permits of i that are fetched for it would be void by then.
+// waits there: permits of i that are fetched for it would be void by then. If the first one only keeps its
+// turn at i, and waits for a place in flight of an earlier roster, it waits behind it there: a place of i
+// would be idle meanwhile.
 func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
+	if r := j.rosters[i]; r.sharers > 0 {
+		if o := r.heads[r.first()]; o.full && o.at != nowhere {
+			if at = slices.Index(j.rosters, o.rosters[o.at]); at >= 0 && j.before(at, i) {
+				j.seat(at, w)
+				return at, throttle.Never
+			}
+		}
+	}
 	at, until = i, now.Add(moment)
 	for o, r := range j.rosters {
 		if r.sharers == 0 {
