@@ -146,12 +146,12 @@ func (j *joint) show(n int) {
 func (r *Roster) holds() time.Duration { return max(moment, r.limiter.Tolerance()) }
 
 // soon reports whether the first caller is expected to depart while permits of a roster, fetched or
-// kept for it now, are still valid.
+// kept for it now, are still valid. Behind one who waits for a place in flight, it is not.
 func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := r.holds()
 	if j.behind {
 		at := j.rosters[j.at]
-		return !at.full && at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds()
+		return at.here(float64(at.line.count)*j.takes(j.at).Seconds()) <= holds.Seconds() && !at.heads[at.first()].full
 	}
 	return j.asking || j.heldTo.Sub(now) <= holds
 }

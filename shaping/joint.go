@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -78,6 +79,9 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.begin(w, now)
 	}
 	if i, until := j.blocked(w, now); i != nowhere {
+		if j.keeps != 0 {
+			j.rosters[j.at].asked = nil // the first one may have waited for the end of that turn: see foretold
+		}
 		j.keeps = 0
 		if _, _, err := j.longest(i, until, now, w.request()); err != nil { // it need not stand there
 			j.stay(nowhere, now)
@@ -156,9 +160,7 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 			j.lost |= bit
 		case !long && j.slower(i, held) && !r.fixed:
 			if keeps |= bit; j.keeps&bit == 0 && r.sharers > 0 && j.full && j.before(held, i) {
-				for _, o := range r.heads { // they wait behind it there
-					j.junction.waking = append(j.junction.waking, o.queue)
-				}
+				j.follow(i, held)
 			}
 			ends = max(ends, kept.Add(j.takes(i)))
 			r.asked = seat
@@ -168,6 +170,15 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 	}
 	j.keeps, j.kept = keeps, kept
 	return ends
+}
+
+// follow lets those behind the first caller at one roster wait where it does: see foretold.
+func (j *joint) follow(i, held int) {
+	for _, o := range j.rosters[i].heads {
+		if o != j && slices.Contains(o.rosters, j.rosters[held]) {
+			j.junction.waking = append(j.junction.waking, o.queue)
+		}
+	}
 }
 
 // slower reports whether the permits of one roster take longer than those of another. Of

@@ -48,18 +48,11 @@ func (j *joint) before(a, b int) bool {
 
 // foretold returns in which roster w waits, and until when, if others are before it at limiter i.
 // If a limiter that processes share is certain to hold it for longer than permits of i hold, it
-// waits there: permits of i that are fetched for it would be void by then. If the first one only keeps its
-// turn at i, and waits for a place in flight of an earlier roster, it waits behind it there: a place of i
-// would be idle meanwhile.
+// waits there: permits of i that are fetched for it would be void by then. If the first one at i only
+// keeps its turn there, and waits for a place in flight of an earlier roster, w waits there, too: a place
+// of i that is fetched for it would be idle meanwhile. If it is the first there, the other one wakes it
+// once it gives up its turn.
 func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
-	if r := j.rosters[i]; r.sharers > 0 {
-		if o := r.heads[r.first()]; o.full && o.at != nowhere {
-			if at = slices.Index(j.rosters, o.rosters[o.at]); at >= 0 && j.before(at, i) {
-				j.seat(at, w)
-				return at, throttle.Never
-			}
-		}
-	}
 	at, until = i, now.Add(moment)
 	for o, r := range j.rosters {
 		if r.sharers == 0 {
@@ -67,6 +60,13 @@ func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until 
 		}
 		if f := r.limiter.Forecast(now, j.part(o, w.request())); f.At > until && f.At != throttle.Never {
 			at, until = o, f.At
+		}
+	}
+	r := j.rosters[i]
+	if o := r.heads[r.first()]; at == i && r.sharers > 0 && o.full && o.at != nowhere {
+		if full := slices.Index(j.rosters, o.rosters[o.at]); full >= 0 && j.before(full, i) {
+			j.seat(full, w)
+			return full, throttle.Never
 		}
 	}
 	j.seat(at, w)
