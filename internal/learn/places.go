@@ -112,9 +112,8 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	return Rate, true
 }
 
-// crowded reports whether, for the fourth time in a row, a paced call was refused that departed
-// with more calls in flight than usual, less those by which they rise because the rate rises. Then
-// the vendor may count those.
+// crowded reports whether, for the fourth time in a row, a paced call was refused that left with more in flight than
+// usual, less those by which they rise because the rate rises. Then the vendor may count those.
 func (p *Places) crowded(f *Fact, flying float64, now throttle.Instant) bool {
 	if f.Until > 0 || f.Flying <= 1 || p.Usual == 0 || flying <= p.Usual || now < p.Banned {
 		p.Crowds = 0
@@ -158,25 +157,14 @@ func (s *State) flightRefused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// reported returns the vendor's report of calls in flight; nil: none, or processes share the lane.
-func (s *State) reported(f *Fact) *Quota {
-	for i := range f.Quotas {
-		if q := &f.Quotas[i]; q.inFlight() && q.sane() && !s.Setting.Shared {
-			return q
-		}
-	}
-	return nil
-}
-
 // crammed reports whether the vendor reports that it refused f for too many in flight.
 func (s *State) crammed(f *Fact) bool {
-	q := s.reported(f)
-	return q != nil && f.Until == 0 && q.Remaining < 1 && (q.Limit > 1 || !f.alone())
+	q, most := s.reported(f)
+	return q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone())
 }
 
-// thin lowers the calls in flight, because others use the vendor's places. The first refusal after
-// many calls lowers nothing: calls overtake each other on the way. If f was alone, the others have
-// all places: one probe at a time is sent, and no rate is learned from it.
+// thin lowers the calls in flight, because others use places. The first refusal after many calls lowers nothing: calls
+// overtake each other. If f was alone, others have all places: single probes are sent, and no rate is learned from them.
 func (s *State) thin(f *Fact, now throttle.Instant) {
 	if s.Mode != Flight || s.Run < proof && s.Step == 0 {
 		s.Ceil = max(1, float64(f.Flying-1))
@@ -198,10 +186,9 @@ func (s *State) thin(f *Fact, now throttle.Instant) {
 // room raises the bound again while the vendor reports that places are left: by one in four times
 // as many answers, and at least to half of what is left: then the others have stopped.
 func (s *State) room(f *Fact) {
-	q := s.reported(f)
-	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= q.Limit || s.off(Room) {
+	q, most := s.reported(f)
+	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= most || s.off(Room) {
 		return
 	}
-	s.Ceil += 0.25 / s.Ceil
-	s.Ceil = min(max(s.Ceil, float64(f.Flying)+q.Remaining/2), q.Limit)
+	s.Ceil = min(max(s.Ceil+0.25/s.Ceil, float64(f.Flying)+q.Remaining/2), most)
 }

@@ -47,6 +47,36 @@ func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	}
 }
 
+// Readings of slow answers may show that the vendor counts calls in flight, though it does not say so. Nor
+// is a rate sought then after a refusal for want of places, but they are bounded.
+func TestPlacesThatReadingsShowAreNoRate(t *testing.T) {
+	s := New(Setting{})
+	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+	ordinal := int64(0)
+	answer := func(flying int, left float64, refused bool) {
+		now = now.Add(2 * time.Second)
+		ordinal++
+		f := Fact{Departed: now, Landed: now.Add(2 * time.Second), Ordinal: ordinal, Granted: ordinal + int64(flying) - 1, Flying: flying, Waited: true, Refused: refused}
+		f.Quotas = []Quota{{Remaining: left, HasRemaining: left >= 0}}
+		s = observed(s, &f, f.Landed)
+	}
+	answer(1, -1, false)
+	answer(4, -1, true) // as one by a gateway
+	for range 6 {
+		for flying := 1; flying <= 5; flying++ {
+			answer(flying, float64(5-flying), false)
+		}
+	}
+	if s.Mode != Rate {
+		t.Fatalf("no rate is sought after the first refusal: %v", &s)
+	}
+	ordinal += 20
+	answer(6, 0, true)
+	if most := s.Plan(now.Add(time.Hour), ordinal).Most; s.Mode != Flight || most != 5 {
+		t.Errorf("%d calls may be in flight, want 5 and no rate: %v", most, &s)
+	}
+}
+
 // The reported bound of one call in flight is believed, too.
 func TestReportedBoundOfOneCallInFlight(t *testing.T) {
 	s := New(Setting{})

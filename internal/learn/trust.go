@@ -82,3 +82,16 @@ func (t *Ceiling) match(f *Fact, left float64) {
 func (t *Ceiling) flying() bool {
 	return t.Flight || t.Match >= matches && t.Reset == 0 && 2*t.Fewest <= int(cmp.Or(t.Limit, t.size()))
 }
+
+// reported returns the vendor's report of calls in flight, which readings may have shown it to be, and its bound;
+// nil: none, or processes share the lane.
+func (s *State) reported(f *Fact) (q *Quota, most float64) {
+	for i := range f.Quotas {
+		if q = &f.Quotas[i]; q.sane() && !s.Setting.Shared {
+			if t := s.ceilingOf(q.Key()); t.flying() {
+				return q, cmp.Or(t.Limit, t.size())
+			}
+		}
+	}
+	return nil, 0
+}
