@@ -117,9 +117,9 @@ func (f *customerFleet) call(t *testing.T, callers int, d time.Duration) (calls,
 	return served.Load(), toRedis
 }
 
-// Each key keeps its bound at the vendor, and customers share the account.
+// Each key keeps its bound at the vendor, and customers share the account. It counts calls in seconds, so no
+// other test of the package runs beside it.
 func TestFleetKeepsTheBoundOfEachKey(t *testing.T) {
-	t.Parallel()
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
 	const d = 3 * time.Second
 	calls, toRedis := f.call(t, 2, d)
