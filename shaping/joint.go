@@ -79,10 +79,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 		j.begin(w, now)
 	}
 	if i, until := j.blocked(w, now); i != nowhere {
-		if j.keeps != 0 {
-			j.rosters[j.at].asked = nil // the first one may have waited for the end of that turn: see foretold
-		}
-		j.keeps = 0
+		j.forgo()
 		if _, _, err := j.longest(i, until, now, w.request()); err != nil { // it need not stand there
 			j.stay(nowhere, now)
 			return throttle.Grant{}, err
@@ -98,7 +95,7 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 	g, held, err := j.spend(now, w.request(), all)
 	switch {
 	case err != nil:
-		j.keeps = 0
+		j.forgo()
 		j.stay(nowhere, now)
 		return throttle.Grant{}, err
 	case held != nowhere:
@@ -131,7 +128,8 @@ func (j *joint) take(w *waiter, now throttle.Instant) (throttle.Grant, error) {
 
 // begin makes w the queue's first caller.
 func (j *joint) begin(w *waiter, now throttle.Instant) {
-	j.keeps, j.lost = 0, 0
+	j.forgo()
+	j.lost = 0
 	j.stay(nowhere, now)
 	if j.head, j.owed = w, 0; j.seats == nil {
 		j.seats = make([]waiter, len(j.rosters))
@@ -170,6 +168,15 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 	}
 	j.keeps, j.kept = keeps, kept
 	return ends
+}
+
+// forgo gives up the turns that are kept. The first one where the caller waits may have waited for that: see
+// foretold.
+func (j *joint) forgo() {
+	if j.keeps != 0 && j.at != nowhere {
+		j.rosters[j.at].asked = nil
+	}
+	j.keeps = 0
 }
 
 // follow lets those behind the first caller at one roster wait where it does: see foretold.
@@ -424,7 +431,7 @@ func (j *joint) unlocked(count int, bytes int64) {
 	defer j.done()
 	j.counts(count, bytes)
 	if count == 0 {
-		j.keeps = 0
+		j.forgo()
 		j.stay(nowhere, j.queue.Now())
 		j.head = nil
 	}

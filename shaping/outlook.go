@@ -50,8 +50,8 @@ func (j *joint) before(a, b int) bool {
 // If a limiter that processes share is certain to hold it for longer than permits of i hold, it
 // waits there: permits of i that are fetched for it would be void by then. If the first one at i only
 // keeps its turn there, and waits for a place in flight of an earlier roster, w waits there, too: a place
-// of i that is fetched for it would be idle meanwhile. If it is the first there, the other one wakes it
-// once it gives up its turn.
+// of i that is fetched for it would be idle meanwhile. If it is the first there, the other one is asked to
+// give up its turn, and wakes it then.
 func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
 	at, until = i, now.Add(moment)
 	for o, r := range j.rosters {
@@ -66,6 +66,9 @@ func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until 
 	if o := r.heads[r.first()]; at == i && r.sharers > 0 && o.full && o.at != nowhere {
 		if full := slices.Index(j.rosters, o.rosters[o.at]); full >= 0 && j.before(full, i) {
 			j.seat(full, w)
+			if j.rosters[full].first() == &j.seats[full] {
+				j.junction.waking = append(j.junction.waking, o.queue)
+			}
 			return full, throttle.Never
 		}
 	}
