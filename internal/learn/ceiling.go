@@ -96,10 +96,9 @@ func (s *State) read(f *Fact) {
 	}
 }
 
-// Unread notes that a departure was answered without a reading, by a quota or by all of
-// them, or never will be answered. The vendor is taken not to have counted it there: it
-// failed on the way, or another route's quota paid for it. If the vendor did count it,
-// the next reading says so. That is true of the level line alone: C stays.
+// Unread notes that a departure was answered without a reading, by a quota or by all of them, or never will be
+// answered. The vendor is taken not to have counted it there: it failed on the way, or another route's quota paid for
+// it. If the vendor did count it, the next reading says so. That is true of the level line alone: C stays.
 func (s *State) Unread(ordinal int64) {
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.Key != 0 && ordinal > t.Answered {
@@ -222,9 +221,8 @@ func (t *Ceiling) odd(f *Fact, q *Quota) bool {
 // size returns how many permits can be left at most, as far as readings show it.
 func (t *Ceiling) size() float64 { return t.Top + 1 }
 
-// full reports whether so many left may be all there are: the level cannot show how fast
-// it would rise. Calls that arrive together find it a little lower. A limit may be reported as
-// a rate, such as "200 in 1 s", without its burst.
+// full reports whether so many left may be all there are: the level cannot show how fast it would rise. Calls that
+// arrive together find it a little lower. A limit may be reported as a rate, such as "200 in 1 s", without its burst.
 func (t *Ceiling) full(f *Fact, left float64) bool {
 	below := func(most float64) float64 { return most - 0.5 - min(float64(f.Flying)/4, most/16) }
 	return t.Limit > 0 && left >= below(t.Limit-1) || t.Peaks > 1 && left >= below(t.Top)

@@ -116,7 +116,9 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	s.note(f)
 	switch {
 	case !f.Waited:
-	case s.Mode == Flight && s.Cap >= s.Ceil && s.Setting.part() < 1: // fewer are in flight, so nothing is shown
+	case s.Mode == Flight && s.Cap >= s.Ceil && s.Setting.part() < 1: // fewer are in flight, so only a report shows more
+		s.room(f)
+		s.Cap = s.Ceil
 	case s.Mode != Rate:
 		s.room(f)
 		if s.Mode = s.Places.grow(f, s.Mode); s.Mode == Flight {

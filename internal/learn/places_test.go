@@ -92,29 +92,31 @@ func TestReportedBoundOfOneCallInFlight(t *testing.T) {
 	}
 }
 
-// Others fill the vendor and leave again: the reported free places are soon used.
+// Others fill the vendor and leave again: the reported free places are soon used, or the lane's share of them.
 func TestReportedRoomInFlightIsTakenAgain(t *testing.T) {
-	s := New(Setting{})
-	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
-	ordinal := int64(0)
-	answer := func(flying int, left float64, refused bool) {
-		now = now.Add(time.Second)
-		ordinal++
-		f := Fact{Departed: now, Landed: now.Add(time.Second), Ordinal: ordinal, Granted: ordinal, Flying: flying, Waited: true, Refused: refused}
-		f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
-		s = observed(s, &f, f.Landed)
-	}
-	most := func() int { return s.Plan(now.Add(time.Second), ordinal).Most }
-	answer(1, 11, false)
-	answer(2, 0, true)
-	if most() != 1 {
-		t.Fatalf("%d may be in flight after one of two was refused: %v", most(), &s)
-	}
-	for range 12 {
-		answer(most(), 12-float64(most()), false)
-	}
-	if most() < 6 {
-		t.Errorf("%d may be in flight after twelve answers that reported room for 12: %v", most(), &s)
+	for _, share := range []float64{1, 0.5} {
+		s := New(Setting{Share: share})
+		now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
+		ordinal := int64(0)
+		answer := func(flying int, left float64, refused bool) {
+			now = now.Add(time.Second)
+			ordinal++
+			f := Fact{Departed: now, Landed: now.Add(time.Second), Ordinal: ordinal, Granted: ordinal, Flying: flying, Waited: true, Refused: refused}
+			f.Quotas = []Quota{{Unit: "concurrent-requests", Limit: 12, Remaining: left, HasLimit: true, HasRemaining: true}}
+			s = observed(s, &f, f.Landed)
+		}
+		most := func() int { return s.Plan(now.Add(time.Second), ordinal).Most }
+		answer(1, 11, false)
+		answer(2, 0, true)
+		if most() != 1 {
+			t.Fatalf("%d may be in flight after one of two was refused: %v", most(), &s)
+		}
+		for range 12 {
+			answer(most(), 12-float64(most()), false)
+		}
+		if float64(most()) < 6*share {
+			t.Errorf("%d may be in flight after twelve answers that reported room for 12, of which %v is the lane's: %v", most(), share, &s)
+		}
 	}
 }
 

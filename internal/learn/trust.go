@@ -77,10 +77,10 @@ func (t *Ceiling) match(f *Fact, left float64) {
 	}
 }
 
-// flying reports whether the limit bounds calls in flight. Such a limit reports no reset, because
+// flying reports whether the limit bounds calls in flight. Such a limit reports no reset and no window, because
 // the end of a call in flight is unknown, and more are left if fewer are in flight.
 func (t *Ceiling) flying() bool {
-	return t.Flight || t.Match >= matches && t.Reset == 0 && 2*t.Fewest <= int(cmp.Or(t.Limit, t.size()))
+	return t.Flight || t.Match >= matches && t.Reset == 0 && t.Window == 0 && 2*t.Fewest <= int(cmp.Or(t.Limit, t.size()))
 }
 
 // reported returns the vendor's report of calls in flight, which readings may have shown it to be, and its bound;
