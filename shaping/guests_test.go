@@ -187,3 +187,68 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 		}
 	})
 }
+
+// A sharedHall is a hall that two processes share.
+type sharedHall struct{ hall }
+
+func (h *sharedHall) State(now throttle.Instant) throttle.State {
+	all := h.Limiter.State(now)
+	all.Store = &throttle.StoreState{Replicas: 2}
+	return all
+}
+
+// A caller waits for a place where another one does who keeps its turn elsewhere, and is before it there. It
+// departs once a place is free, whether the other one stays or leaves.
+func TestTheFirstBehindAKeptTurnDeparts(t *testing.T) {
+	for offset := 80; offset < 190; offset += 14 { // milliseconds, in which the turn is kept
+		for _, leaves := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				a := &sharedHall{hall{Limiter: newLimiter(t, throttle.TokenBucket(1000, time.Second, 1000))}}
+				b := &sharedHall{hall{Limiter: newLimiter(t, throttle.TokenBucket(5, time.Second, 1))}}
+				n := new(shaping.Junction)
+				ra, rb := n.NewRoster("a", shaping.NewQueue(a)), n.NewRoster("b", shaping.NewQueue(b))
+				crowd, low, high := n.NewQueue(rb), n.NewQueue(ra, rb), n.NewQueue(ra, rb)
+				for _, q := range []*shaping.Queue{crowd, low, high} {
+					q.LowPriorityShare = 0.4
+					defer q.Close()
+				}
+				a.full.Store(true)
+				a.wake()
+				b.wake()
+				var calling sync.WaitGroup
+				call := func(ctx context.Context, q *shaping.Queue, p shaping.Priority) {
+					calling.Go(func() { _ = q.WaitTurn(ctx, &shaping.Turn{N: 1, Priority: p}) })
+				}
+				for range 30 {
+					call(t.Context(), crowd, shaping.PriorityHigh)
+				}
+				synctest.Wait()
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				call(ctx, low, shaping.PriorityLow)
+				for range 6 {
+					time.Sleep(270 * time.Millisecond)
+					a.wake()
+				}
+				time.Sleep(time.Duration(offset) * time.Millisecond)
+				call(t.Context(), high, shaping.PriorityHigh)
+				time.Sleep(5 * time.Millisecond)
+				if leaves {
+					leave()
+				}
+				time.Sleep(5 * time.Millisecond)
+				a.full.Store(false)
+				a.wake()
+				departed := make(chan struct{})
+				go func() { calling.Wait(); close(departed) }()
+				select {
+				case <-departed:
+				case <-time.After(20 * time.Second):
+					t.Errorf("a caller waits 20 s after a place was free; the other one left: %v", leaves)
+					a.wake()
+					<-departed
+				}
+			})
+		}
+	}
+}
