@@ -146,7 +146,7 @@ func (j *joint) show(n int) {
 func (r *Roster) holds() time.Duration { return max(moment, r.limiter.Tolerance()) }
 
 // soon reports whether the first caller is expected to depart while permits of a roster, fetched or
-// kept for it now, are still valid. Behind one who waits for a place in flight, it is not.
+// kept for it now, are still valid. It is not if the caller before it waits for a place in flight.
 func (j *joint) soon(r *Roster, now throttle.Instant) bool {
 	holds := r.holds()
 	if j.behind {

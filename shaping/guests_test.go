@@ -197,8 +197,8 @@ func (h *sharedHall) State(now throttle.Instant) throttle.State {
 	return all
 }
 
-// A caller waits for a place where another one does who keeps its turn elsewhere, and is before it there. It
-// departs once a place is free, whether the other one stays or leaves.
+// Two callers wait for a place in flight. The second one keeps its turn elsewhere, where the first one is behind
+// it. The first one departs once a place is free, whether the other one stays or leaves.
 func TestTheFirstBehindAKeptTurnDeparts(t *testing.T) {
 	for offset := 80; offset < 190; offset += 14 { // milliseconds, in which the turn is kept
 		for _, leaves := range []bool{false, true} {

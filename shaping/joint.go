@@ -170,8 +170,8 @@ func (j *joint) keep(held int, until, now throttle.Instant) (ends throttle.Insta
 	return ends
 }
 
-// forgo gives up the turns that are kept. The first one where the caller waits may have waited for that: see
-// foretold.
+// forgo gives up the turns that are kept. The first caller in the roster where this one waits may have waited
+// for that: see foretold.
 func (j *joint) forgo() {
 	if j.keeps != 0 && j.at != nowhere {
 		j.rosters[j.at].asked = nil
@@ -179,7 +179,7 @@ func (j *joint) forgo() {
 	j.keeps = 0
 }
 
-// follow lets those behind the first caller at one roster wait where it does: see foretold.
+// follow makes callers in line at roster i wait at another one, which holds this caller: see foretold.
 func (j *joint) follow(i, held int) {
 	for _, o := range j.rosters[i].heads {
 		if o != j && slices.Contains(o.rosters, j.rosters[held]) {

@@ -48,10 +48,11 @@ func (j *joint) before(a, b int) bool {
 
 // foretold returns in which roster w waits, and until when, if others are before it at limiter i.
 // If a limiter that processes share is certain to hold it for longer than permits of i hold, it
-// waits there: permits of i that are fetched for it would be void by then. If the first one at i only
-// keeps its turn there, and waits for a place in flight of an earlier roster, w waits there, too: a place
-// of i that is fetched for it would be idle meanwhile. If it is the first there, the other one is asked to
-// give up its turn, and wakes it then.
+// waits there: permits of i that are fetched for it would be void by then.
+//
+// The first caller at i may only keep its turn there, and wait for a place in flight of an earlier roster. Then w
+// waits in that one, too: a place of i that is fetched for w would be idle meanwhile. If w is the first there, the
+// other caller is woken, gives up its turn, and wakes w.
 func (j *joint) foretold(i int, w *waiter, now throttle.Instant) (at int, until throttle.Instant) {
 	at, until = i, now.Add(moment)
 	for o, r := range j.rosters {

@@ -47,21 +47,19 @@ func TestReportedBoundOfCallsInFlightIsNoRate(t *testing.T) {
 	}
 }
 
-// Readings of slow answers may show that the vendor counts calls in flight, though it does not say so. Nor
-// is a rate sought then after a refusal for want of places, but they are bounded.
+// Readings of slow answers may show that the vendor counts calls in flight, though it does not say so. A refusal
+// for want of places then bounds the calls in flight, and begins no search for a rate.
 func TestPlacesThatReadingsShowAreNoRate(t *testing.T) {
-	s := New(Setting{})
-	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
-	ordinal := int64(0)
+	s, now, ordinal := New(Setting{}), throttle.InstantOf(time.Unix(1_700_000_000, 0)), int64(0)
 	answer := func(flying int, left float64, refused bool) {
-		now = now.Add(2 * time.Second)
-		ordinal++
-		f := Fact{Departed: now, Landed: now.Add(2 * time.Second), Ordinal: ordinal, Granted: ordinal + int64(flying) - 1, Flying: flying, Waited: true, Refused: refused}
-		f.Quotas = []Quota{{Remaining: left, HasRemaining: left >= 0}}
-		s = observed(s, &f, f.Landed)
+		now, ordinal = now.Add(2*time.Second), ordinal+1
+		s = observed(s, &Fact{
+			Departed: now, Landed: now.Add(2 * time.Second), Ordinal: ordinal, Granted: ordinal + int64(flying) - 1, Flying: flying, Waited: true, Refused: refused,
+			Quotas: []Quota{{Remaining: left, HasRemaining: left >= 0}},
+		}, now.Add(2*time.Second))
 	}
 	answer(1, -1, false)
-	answer(4, -1, true) // as one by a gateway
+	answer(4, -1, true) // without a reading
 	for range 6 {
 		for flying := 1; flying <= 5; flying++ {
 			answer(flying, float64(5-flying), false)

@@ -351,9 +351,9 @@ func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
 // wide bounds no call: places in flight do.
 var wide = throttle.TokenBucket(1000, time.Second, 1000)
 
-// A caller who waits for a place in flight of one lane takes none of the next one meanwhile, nor do those
-// behind it. Replicas had the place that the other one needed, for a minute: in the first two fleets they
-// took it to be ready at once, and in the others callers waited there behind one who only kept its turn.
+// A caller who waits for a place in flight of one lane does not take a place of the next lane, nor do callers
+// behind it. Replicas had the place that another one needed, for a minute: in the first two fleets they
+// expected to use it at once, and in the others they waited behind a caller who only kept its turn.
 func TestReplicasTakeNoPlaceAhead(t *testing.T) {
 	for i, f := range []twoLanes{
 		{replicas: 2, callers: 3, trip: 1802 * time.Microsecond, answers: 64 * time.Millisecond},
