@@ -43,9 +43,9 @@ func callWith(ctx context.Context, transport *weir.Transport, keys string) error
 }
 
 // Calls with one to three keys are made while Redis is killed and restarted and limits change.
-// Afterwards no call is stuck waiting or in flight, and calls with all keys are sent.
+// Afterwards no call is stuck waiting or in flight, and calls with all keys are sent. It bounds the time between
+// calls, so no other test of the package runs beside it.
 func TestNothingIsStuckWithKeysAndWithoutRedis(t *testing.T) {
-	t.Parallel()
 	var slower atomic.Bool
 	f := openCustomers(t, 2, planned, strings.Fields)
 	for _, transport := range f.replicas {
