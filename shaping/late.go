@@ -50,12 +50,13 @@ func (s *sleepers) wakes(w *waiter) {
 // It takes the lock only if they are void or may have been taken back. Otherwise callers that were
 // woken together would wait again, for the lock.
 func (q *Queue) missed(w *waiter) bool {
-	now := q.Now()
-	if (w.watched || q.void(w, now)) && !q.holdsOrRetakes(w) {
+	if now := q.Now(); !w.watched && !q.void(w, now) {
+		w.out.granted = now // it departs with this last look
+	} else if !q.holdsOrRetakes(w) {
 		w.late = true
 		return true
 	}
-	w.out.granted = now // it departs with this last look
+	now := w.out.granted
 	if late := now.Sub(w.out.due); late > 0 {
 		q.lateTo.Store(int64(now.Add(time.Duration(q.tolerance.Load()))))
 		q.late.Store(int64(late))
@@ -72,12 +73,13 @@ func (q *Queue) void(w *waiter, now throttle.Instant) bool {
 }
 
 // holdsOrRetakes reports whether w, which runs, holds valid permits, or could take others in their
-// place.
+// place. Either way it is dated when it was looked at, however long it waited for the lock.
 func (q *Queue) holdsOrRetakes(w *waiter) bool {
 	q.lock()
 	defer q.unlock()
 	now := q.Now()
 	if q.asleep.wakes(w); !q.void(w, now) {
+		w.out.granted = now
 		return true
 	}
 	if q.asleep == nil {

@@ -104,6 +104,35 @@ func TestDepartureIsDatedByItsPermit(t *testing.T) {
 	})
 }
 
+// A caller that runs too late waits for the lock before it takes another permit. Its departure is no
+// earlier than that permit. The clock of a bubble would stand still meanwhile.
+func TestDepartureIsNotBeforeItsPermit(t *testing.T) {
+	for _, late := range []time.Duration{0, 20 * time.Millisecond} {
+		q := lateQueue(t, 0, throttle.LeakyBucket(1000, time.Second))
+		g, err := q.limiter.Take(q.Now(), throttle.Request{N: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := q.newWaiter(t.Context(), 0)
+		w.n, w.out, w.watched = 1, outcome{grant: g, granted: q.Now()}, true
+		q.asleep = new(sleepers)
+		time.Sleep(late)
+		q.lock()
+		from := q.Now()
+		missed := make(chan bool)
+		go func() { missed <- q.missed(w) }()
+		time.Sleep(5 * time.Millisecond)
+		unlocked := q.Now()
+		q.unlock()
+		if <-missed {
+			t.Fatal("it stands in line again, want another permit")
+		}
+		if at := w.out.granted; at < w.out.grant.At || at < unlocked {
+			t.Errorf("%v late, it waited %v for the lock, and departed %v before that, %v after its permit", late, unlocked.Sub(from), unlocked.Sub(at), at.Sub(w.out.grant.At))
+		}
+	}
+}
+
 // Lateness is credit for callers that it delayed, not a burst for later ones.
 func TestLateTimerSavesNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
