@@ -23,8 +23,8 @@ func TestCustomersUseTheRateOfTheirAccount(t *testing.T) {
 		{1, 20, 2, 1, 40}, {2, 3, 1, 1, 40}, {3, 2, 2, 1, 40}, {3, 2, 8, 1, 40}, {3, 2, 2, 10, 40}, {8, 3, 4, 1, 40},
 		{3, 3, 8, 10, 24}, {8, 3, 4, 10, 24},
 	} {
-		if i%4 > 0 && testing.Short() {
-			continue // forty seconds under the race detector
+		if i != 1 && testing.Short() {
+			continue // each takes seconds under the race detector
 		}
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			n, all := 0.0, rate*whole.Seconds()

@@ -88,6 +88,7 @@ func TestAPauseVoidsPermitsInHand(t *testing.T) {
 // An operator ends a pause at one replica. All replicas continue at once, spaced. Replicas that
 // miss the message learn of it with their next call.
 func TestAnOperatorEndsAPauseOfTheFleet(t *testing.T) {
+	t.Parallel()
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf ", deaf), func(t *testing.T) {
 			t.Parallel()

@@ -71,11 +71,13 @@ func refused(t *testing.T, who string, q *shaping.Queue) {
 func TestARefusedCallerClosesNoSharedWindow(t *testing.T) {
 	for _, limit := range quotas(t) {
 		t.Run(limit.Algorithm.String(), func(t *testing.T) {
+			t.Parallel()
 			f := newFleet(t, plan{members: 2, config: quietly(limit)})
 			a, b := f.members[0].queue, f.members[1].queue
 			testQuota(t, a, b, func() *shaping.Queue { return f.join(f.way()).queue })
 		})
 		t.Run(limit.Algorithm.String()+" here", func(t *testing.T) {
+			t.Parallel()
 			local, err := throttle.Local{}.Limiter("", limit)
 			if err != nil {
 				t.Fatal(err)
@@ -143,6 +145,7 @@ func quietly(limits ...throttle.Limit) config {
 // The state is lost, or deleted by an operator, while the next permit is far ahead. No replica
 // keeps waiting for the earlier instant.
 func TestALostStateEndsALongWait(t *testing.T) {
+	t.Parallel()
 	for _, limit := range quotas(t)[:3] {
 		for _, command := range [][]string{{"FLUSHALL"}, {"DEL", ""}} {
 			t.Run(limit.Algorithm.String()+" "+command[0], func(t *testing.T) {

@@ -36,6 +36,7 @@ func recoverySets() map[string][]throttle.Limit {
 // The rest of a day's window is not spread over the day. Ten seconds after a pause the fleet
 // departs at 0.9 of its configured rate.
 func TestAPauseCostsNoMoreThanItSays(t *testing.T) {
+	t.Parallel()
 	for name, limits := range recoverySets() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,6 +24,7 @@ func everyAlgorithm() []throttle.Limit {
 // The clock of Redis is stepped, as after a failover to a node with another clock. No lane stops
 // for longer than a refill and a moment.
 func TestR18AClockThatIsSteppedStopsNobody(t *testing.T) {
+	t.Parallel()
 	steps := []time.Duration{-time.Hour}
 	if long {
 		steps = []time.Duration{-time.Second, -10 * time.Second, -time.Minute, -time.Hour, -365 * 24 * time.Hour, time.Hour, 365 * 24 * time.Hour}
@@ -114,6 +115,7 @@ func (f *fleet) resumed(what string, from throttle.Instant, within time.Duration
 // The state contains an instant a year ahead. One call, or a moment, heals it, with the same
 // replicas.
 func TestR19AnInstantFarAheadStopsNobody(t *testing.T) {
+	t.Parallel()
 	year := (time.Now().AddDate(1, 0, 0)).UnixMicro()
 	for _, limit := range everyAlgorithm() {
 		for _, garbage := range []string{

@@ -36,7 +36,10 @@ var opensElsewhere = map[string]struct {
 func TestAFreshProcessOpensALane(t *testing.T) {
 	for name, c := range opensElsewhere {
 		t.Run(name, func(t *testing.T) {
-			for range 40 {
+			for again := range 40 {
+				if again > 7 && testing.Short() {
+					break
+				}
 				synctest.Test(t, func(t *testing.T) {
 					server := redispipe.Start(t, time.Millisecond)
 					took := openElsewhere(t, c.do, func(base http.RoundTripper) (*weir.Transport, *distributed.Store) {

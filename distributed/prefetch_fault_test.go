@@ -18,8 +18,8 @@ import (
 func TestPrefetchUnderASteppedClock(t *testing.T) {
 	seed := seeded(t)
 	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Hour} {
-		if testing.Short() && step == -time.Second {
-			continue // three seconds under the race detector, and an hour is a step back, too
+		if testing.Short() && step != -time.Hour {
+			continue // each takes five seconds under the race detector
 		}
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

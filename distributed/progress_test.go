@@ -27,6 +27,7 @@ const standstill = time.Second
 // The round trip to Redis grows beyond the tolerance, as after a failover to another region, and
 // shrinks again. The store must not request forever when every reply contains only void permits.
 func TestALongerWayToRedisStopsNobody(t *testing.T) {
+	t.Parallel()
 	// At 20/s the tolerance is 100 ms, which also allows for a busy machine; at 100/s it is 20 ms.
 	trips, rate := []time.Duration{300}, 20
 	if long {

@@ -66,6 +66,9 @@ func TestCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
 	for _, right := range []int{100, 37} {
 		for _, others := range []int{1, 3, 30} {
 			for _, offset := range offsets {
+				if offset > 0 && testing.Short() {
+					continue
+				}
 				t.Run(fmt.Sprint(right, others, offset), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { share(t, right, others, offset) })
 				})

@@ -80,7 +80,10 @@ func (r *recovery) end() {
 
 // A paused line is back at its rate ten seconds after the pause.
 func TestPausedLineIsBackAtItsRate(t *testing.T) {
-	for _, limits := range recoverySets() {
+	for i, limits := range recoverySets() {
+		if i%5 > 0 && testing.Short() {
+			continue // to the race detector they are the same
+		}
 		for _, pause := range []time.Duration{2 * time.Second, 200 * time.Millisecond} {
 			recovers(t, pause, limits)
 		}

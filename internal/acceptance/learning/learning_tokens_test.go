@@ -144,7 +144,11 @@ func drainInRealTime(t *testing.T, limits []testserver.Limit, calls, most int) {
 // rate delays a call ten seconds at most, if the quota refills in one.
 func TestCallsOfAWholeQuotaLeave(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex // guards the draws
 			draws, spent := rand.New(rand.NewPCG(seed, 1)), 0
