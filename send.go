@@ -108,6 +108,10 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	if err := c.prepare(out); err != nil {
 		return nil, nil, err
 	}
+	if a != nil { // what Prepare has sent, such as for a token, is no attempt
+		a.written.Store(0)
+		a.unheard.Store(0)
+	}
 	return out, a, c.inTime(a)
 }
 

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -137,7 +138,7 @@ func (c *call) part(of headers.Scope) string {
 	}
 	switch of {
 	case headers.ScopeRoute:
-		return key + "route " + c.req.Method + " " + routeOf(c.req)
+		return key + "route " + cmp.Or(c.req.Method, http.MethodGet) + " " + routeOf(c.req)
 	case headers.ScopeCredential:
 		return key + "credential " + credentialOf(c.req)
 	default:

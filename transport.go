@@ -275,14 +275,19 @@ type Transport struct {
 
 var _ http.RoundTripper = (*Transport)(nil)
 
+// original is the default transport from before a Transport may have taken its place.
+var original = http.DefaultTransport
+
 // init reads the fields, once. A configuration is applied before or after it.
 func (t *Transport) init() {
 	t.applied.mu.Lock()
 	defer t.applied.mu.Unlock()
 	t.applied.started = true
-	t.base = t.Base
-	if t.base == nil {
+	if t.base = t.Base; t.base == nil {
 		t.base = http.DefaultTransport
+	}
+	if t.base == http.RoundTripper(t) { // it is the default itself
+		t.base = original
 	}
 	t.tracer = telemetry.NewTracer(t.TracerProvider)
 	t.lanes = lane.New(t.settings())

@@ -56,7 +56,7 @@ func newShadow(limits []throttle.Limit, most int) (*Shadow, error) {
 		}
 	}
 	limiter, err := throttle.Local{}.Limiter("", unaligned...)
-	return &Shadow{Limits: resolved, most: cmp.Or(most, shaping.DefaultMaxWaiting), limiter: limiter}, err
+	return &Shadow{Limits: resolved, most: cmp.Or(max(most, 0), shaping.DefaultMaxWaiting), limiter: limiter}, err
 }
 
 // Counts returns the shadow's counts.

@@ -59,9 +59,11 @@ func TestShadowHasDefaults(t *testing.T) {
 	if s, err := newShadow(nil, 5); s != nil || err != nil {
 		t.Errorf("newShadow without limits = %v, %v, want nil", s, err)
 	}
-	s, err := newShadow([]throttle.Limit{throttle.LeakyBucket(1, time.Hour)}, 0)
-	if err != nil || s.most != shaping.DefaultMaxWaiting {
-		t.Errorf("most in line %d, %v, want %d", s.most, err, shaping.DefaultMaxWaiting)
+	for _, most := range []int{0, -1} {
+		s, err := newShadow([]throttle.Limit{throttle.LeakyBucket(1, time.Hour)}, most)
+		if err != nil || s.most != shaping.DefaultMaxWaiting {
+			t.Errorf("most in line %d, %v, want %d", s.most, err, shaping.DefaultMaxWaiting)
+		}
 	}
 	if _, err := newShadow([]throttle.Limit{{}}, 5); err == nil {
 		t.Error("a limit that does not validate has a shadow")

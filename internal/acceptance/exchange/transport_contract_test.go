@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -256,4 +258,44 @@ func TestTransportInsideTransport(t *testing.T) {
 	if !errors.As(err, &u) || !u.Timeout() {
 		t.Errorf("second GET = %v, want a timeout", err)
 	}
+}
+
+// A Transport may take the place of the default one, and then sends through that.
+func TestTransportMayBeTheDefault(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	transport := new(weir.Transport)
+	defer transport.Close()
+	http.DefaultTransport = transport
+	resp, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if n := len(transport.Snapshot()); n != 1 {
+		t.Errorf("it has %d lanes, want 1", n)
+	}
+	transport.CloseIdleConnections()
+}
+
+// Prepare may send requests of its own with the request's context. They are no resends of the call.
+func TestWhatPrepareSendsIsNotCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *harness.Rig
+		r = harness.PipeRig(t, &testserver.Vendor{}, &weir.Transport{Limits: harness.Every(time.Second), Prepare: func(req *http.Request) error {
+			resp, err := r.Server.Transport().RoundTrip(r.Request(req.Context(), "token"))
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		}})
+		for range 3 {
+			r.Want("GET", r.Get(t.Context(), "call"), http.StatusOK)
+		}
+		if took := r.Now(); took != 2*time.Second {
+			t.Errorf("3 calls, for each of which a token was fetched, took %v, want 2s", took)
+		}
+	})
 }
