@@ -265,6 +265,23 @@ func TestDistantResetIsAskedAbout(t *testing.T) {
 	}
 }
 
+// So is one whose spent quota bounds nothing, such as a plan that charges for what is beyond it.
+func TestDistantResetIsAskedAboutByServedCalls(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	for i := range 120 {
+		q := minute(100, float64(max(99-i, 0)))
+		q.Reset, q.HasReset = 12*24*time.Hour, true
+		s.answer(false, q)
+		if now := s.now.Add(time.Hour + time.Second); s.Plan(now, s.ordinal).Hold > now {
+			t.Fatalf("call %d was served: an hour later held for %v more", i+1, s.Plan(now, s.ordinal).Hold.Sub(now))
+		}
+		if i > 99 {
+			s.now = s.now.Add(time.Hour)
+		}
+	}
+}
+
 // A vendor that reports zero on every answer, and serves, says nothing.
 func TestZeroAlwaysHoldsNobody(t *testing.T) {
 	s := hundred()

@@ -10,7 +10,7 @@ import (
 
 const (
 	atOnce       = 0.5  // most of the permits that is kept until the rise is known. Row "16 in flight, X-RateLimit"
-	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer
+	farthest     = 3600 // seconds for which single calls read a level if no reset is reported: few windows are longer. A level is read as often in any case
 	mostGrow     = 8    // times as far apart is each single call at most. Row "20/s burst 10, IETF, reset full, at once"
 	leastGrow    = 1.2  // least growth of the gap between single calls
 	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise. Row "log 5000/h, no limit, no reset"
@@ -140,6 +140,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
+	hold = min(hold, t.At.Add(seconds(farthest))) // what is spent may be back, and a reset may be wrong
 	even, left, ahead := t.Slope, max(t.left(now, granted), 1), t.end().Sub(t.At).Seconds()
 	if t.end() > 0 && t.end() <= now { // the window has ended
 		left, ahead = t.Top, 0
@@ -185,13 +186,13 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	case room >= keep+1 && (ahead < inTime*s.RTT || s.Setting.Shared || !t.Stands || flights <= room/2): // if nodes disagree, the next answers show it in time: rows "two nodes, first 300/5s"
 		return 0, 0, false
 	case t.Stands && ahead > 0 && spent && sure: // the next call leaves when the window ends
-		return 0, min(t.end().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
+		return 0, t.end().Add(seconds(max(0.020, s.RTT/2))), false
 	case unanswered: // its answer says more
 		return 0, now.Add(seconds(answers)), true
 	case left >= keep+1: // answers overtook each other: the next one says how much of it is sure
 		return 0, 0, false
 	case left < 1 && t.Stands && !t.Whole && t.back() > 0:
-		return 0, min(t.back().Add(seconds(max(0.020, s.RTT/2))), t.At.Add(seconds(farthest))), false
+		return 0, t.back().Add(seconds(max(0.020, s.RTT/2))), false
 	case left < t.Call && t.Found > 0: // by then one is there, if it goes on to rise
 		return 0, max(t.look(s, left), t.At.Add(seconds(min((t.Call-left)/t.Found, 60)))), false
 	}
