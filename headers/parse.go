@@ -94,7 +94,7 @@ func (r *reader) reason() Reason {
 		return r.refusal
 	case status == http.StatusServiceUnavailable && waits: // RFC 9110 section 15.6.4
 		return Reason503
-	case status == http.StatusForbidden && (waits || r.exhausted(r.shortestReset())):
+	case status == http.StatusForbidden && (r.sig.RetryAfter > 0 || r.exhausted(r.shortestReset())): // some report a wait of zero with every answer
 		return Reason403
 	case waits && slices.Contains(d.RefusesWithWait, status),
 		slices.Contains(d.RefusesByQuota, status) && r.exhausted(0):

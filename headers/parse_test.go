@@ -202,6 +202,7 @@ func TestJudgement(t *testing.T) {
 		{"503 with an invalid one", 503, []string{"Retry-After", "soon"}, headers.Signal{}},
 		{"503 with none remaining", 503, []string{"X-RateLimit-Remaining", "0"}, headers.Signal{}},
 		{"403", 403, nil, headers.Signal{}},
+		{"403 with a wait of zero, as Jira reports it with each answer", 403, []string{"Retry-After", "0"}, headers.Signal{HasRetryAfter: true}},
 		{"403 with some remaining", 403, []string{"X-RateLimit-Remaining", "7"}, headers.Signal{}},
 		{"403 with none remaining", 403, []string{"X-RateLimit-Remaining", "0"}, headers.Signal{}},
 		{"403 with none remaining for long", 403, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "3"}, headers.Signal{Throttled: true, Reason: "status_403"}},
