@@ -56,7 +56,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 			c.lane.NoteBucket(c.part(headers.ScopeRoute), c.bucket)
 		}
 	}
-	c.byRoute = c.t.WaitForReset && c.about == nil && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
+	c.byRoute = quotas && c.about == nil && c.bucket == "" && dialect != nil && dialect.Scope == headers.ScopeRoute
 	if more && refuses {
 		c.believe(signal)
 		first := *signal
@@ -71,7 +71,7 @@ func (c *call) read(resp *http.Response, signal *headers.Signal) (acted bool) {
 		acted = acted && signal.RetryAfter == first.RetryAfter && signal.Scope == first.Scope
 	}
 	c.believe(signal)
-	c.forbidden = c.forbidden || signal.Reason == headers.Reason403 && !signal.HasRetryAfter
+	c.forbidden = c.forbidden || signal.Reason == headers.Reason403 && signal.RetryAfter == 0
 	return acted
 }
 
@@ -90,7 +90,7 @@ func (o *observer) dialect(req *http.Request) *headers.Dialect {
 // refusal is a quota counts as none. The request is then forbidden, and the server
 // reports the quota on every response.
 func (c *call) believe(signal *headers.Signal) {
-	if c.forbidden && signal.Reason == headers.Reason403 && !signal.HasRetryAfter {
+	if c.forbidden && signal.Reason == headers.Reason403 && signal.RetryAfter == 0 {
 		signal.Throttled, signal.NotProcessed, signal.Reason, signal.Scope = false, false, "", headers.ScopeUnknown
 	}
 }

@@ -258,3 +258,37 @@ func TestEveryFieldOfCredentialsSeparatesThem(t *testing.T) {
 		})
 	}
 }
+
+// A vendor that counts each route by itself, as SendGrid and Klaviyo do, reports the quota of the route that was
+// called. One that is spent, or small, slows no other route.
+func TestReportedQuotaOfARouteIsOfThatRoute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		began, left := time.Now(), map[string]int{"/a": 3, "/b": 1000}
+		client := harness.LearningFrom(t, func(req *http.Request) (http.Header, int, error) {
+			time.Sleep(50 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			limit := map[string]int{"/a": 3, "/b": 1000}[req.URL.Path]
+			left[req.URL.Path]--
+			return harness.Reported(limit, left[req.URL.Path], time.Minute-time.Since(began)), http.StatusOK, nil
+		})
+		client.Transport.(*weir.Transport).Dialect = harness.ScopedBy(headers.ScopeRoute)
+		for range 3 {
+			harness.Call(client, "http://vendor.example/a", time.Hour)
+		}
+		spent := time.Now()
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for range 16 {
+					harness.Call(client, "http://vendor.example/b", time.Hour)
+				}
+			})
+		}
+		callers.Wait()
+		if took := time.Since(spent); took > 2*time.Second {
+			t.Errorf("128 calls of 50 ms by eight callers took %v while another route was spent, want 0.8s", took)
+		}
+	})
+}
