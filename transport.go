@@ -120,7 +120,7 @@ type Transport struct {
 	// costs one permit of each limit.
 	//
 	// If responses report what is left of a limit's unit, such as tokens, then the cost of
-	// requests in flight never exceeds it. This holds with Learn and without a Store. Before
+	// requests in flight never exceeds it, unless no response comes for a second. This holds with Learn and without a Store. Before
 	// the first response the limit's burst bounds the cost.
 	Cost func(*http.Request, throttle.Limit) int
 
