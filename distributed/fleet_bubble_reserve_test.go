@@ -15,22 +15,22 @@ import (
 // burst, each password waits only for the round trip. A bucket without either delays it by one
 // interval at most, while bulk spends all permits. A fixed window spends all its permits in the end.
 func TestUrgentCallsDoNotWaitForBulk(t *testing.T) {
-	const whole = 6 * time.Minute
+	const whole = 3 * time.Minute
 	bucket := throttle.TokenBucket(14, time.Second, 8)
 	for name, c := range map[string]struct {
 		limits      []throttle.Limit
 		whole, most time.Duration // most: the longest wait of the password
 		departs     int           // of bulk and passwords, at least
 	}{
-		"a fixed window":            {[]throttle.Limit{throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 0, 2000},
-		"a log":                     {[]throttle.Limit{throttle.SlidingLog(2000, whole).Reserving("10%")}, whole, 0, 1800},
-		"a sliding window":          {[]throttle.Limit{throttle.SlidingWindow(2000, whole/2).Reserving("10%")}, whole / 2, 0, 1800},
+		"a fixed window":            {[]throttle.Limit{throttle.FixedWindow(1000, whole).Reserving("10%")}, whole, 0, 1000},
+		"a log":                     {[]throttle.Limit{throttle.SlidingLog(1000, whole).Reserving("10%")}, whole, 0, 900},
+		"a sliding window":          {[]throttle.Limit{throttle.SlidingWindow(1000, whole/2).Reserving("10%")}, whole / 2, 0, 900},
 		"a bucket":                  {[]throttle.Limit{bucket.Reserving("25%")}, time.Minute, 0, 840},
 		"a bucket's one":            {[]throttle.Limit{bucket.Reserving("1")}, time.Minute, 0, 840},
-		"a slow bucket":             {[]throttle.Limit{throttle.TokenBucket(600, time.Hour, 20).Reserving("10")}, whole, 0, 69},
-		"two limits":                {[]throttle.Limit{bucket.Reserving("2"), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, 0, 2000},
-		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Millisecond, 2000},
-		"a bucket saves nothing":    {[]throttle.Limit{throttle.TokenBucket(14, time.Second, 1), throttle.FixedWindow(2000, whole).Reserving("10%")}, whole, time.Second / 14, 2000},
+		"a slow bucket":             {[]throttle.Limit{throttle.TokenBucket(600, time.Hour, 20).Reserving("10")}, whole, 0, 42},
+		"two limits":                {[]throttle.Limit{bucket.Reserving("2"), throttle.FixedWindow(1000, whole).Reserving("10%")}, whole, 0, 1000},
+		"a bucket reserves nothing": {[]throttle.Limit{bucket, throttle.FixedWindow(1000, whole).Reserving("10%")}, whole, time.Millisecond, 1000},
+		"a bucket saves nothing":    {[]throttle.Limit{throttle.TokenBucket(14, time.Second, 1), throttle.FixedWindow(1000, whole).Reserving("10%")}, whole, time.Second / 14, 1000},
 	} {
 		if testing.Short() && c.departs > 800 {
 			continue // each takes seconds under the race detector

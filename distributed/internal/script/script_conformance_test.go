@@ -3,7 +3,6 @@ package script
 import (
 	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -19,8 +18,6 @@ func lives() int {
 		return *histories
 	case testing.Short():
 		return 5
-	case os.Getenv("CI") != "":
-		return 60
 	default:
 		return 40 // quick enough for each change
 	}

@@ -66,11 +66,7 @@ func TestFleetSpendsWhatIsLeftAsCallsCome(t *testing.T) {
 func TestFleetUsesAVendorOfSlowAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const rate, warmup = 10, 2 * time.Minute
-		whole := 6 * time.Minute
-		if testing.Short() {
-			whole = 3 * time.Minute
-		}
+		const rate, warmup, whole = 10, 2 * time.Minute, 4 * time.Minute
 		vendor := &testserver.Vendor{
 			Limits: []testserver.Limit{testserver.TokenBucket(rate, time.Second, 20)}, Service: 5 * time.Second, Spread: 2 * time.Second,
 			Styles: []testserver.Style{testserver.RetryAfterSeconds},

@@ -112,7 +112,7 @@ func TestLaneLeavesTheRestToOthers(t *testing.T) {
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {
-			for seed := range besideRuns(3) {
+			for seed := range besideRuns(2) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
 					r := harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5})

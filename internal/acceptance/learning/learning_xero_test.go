@@ -40,8 +40,9 @@ func xero() *testserver.Vendor {
 func TestAFleetIsNotStuckInALaneOfARefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const whole = 3 * time.Minute
 		vendor := xero()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), whole)
 		defer cancel()
 		var working sync.WaitGroup
 		for _, r := range harness.NewFleet(t, 2, vendor).Replicas {
@@ -59,14 +60,14 @@ func TestAFleetIsNotStuckInALaneOfARefusal(t *testing.T) {
 		working.Wait()
 		served, longest, last := 0, time.Duration(0), time.Duration(0)
 		for _, a := range vendor.Arrivals() {
-			if a.Granted && a.At < 5*time.Minute {
+			if a.Granted && a.At < whole {
 				served++
 				longest, last = max(longest, a.At-last), a.At
 			}
 		}
-		t.Logf("%d calls were served in five minutes, the longest gap is %v", served, longest)
-		if longest = max(longest, 5*time.Minute-last); longest > 80*time.Second || served < 120 {
-			t.Errorf("%d calls were served in five minutes with a gap of %v, want 120 at least and 80 s at most", served, longest)
+		t.Logf("%d calls were served in %v, the longest gap is %v", served, whole, longest)
+		if longest = max(longest, whole-last); longest > 80*time.Second || served < 70 {
+			t.Errorf("%d calls were served in %v with a gap of %v, want 70 at least and 80 s at most", served, whole, longest)
 		}
 	})
 }
