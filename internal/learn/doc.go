@@ -11,8 +11,8 @@
 //     estimate to above it, as CUBIC leaves its plateau. A refusal ends the search, and the
 //     next estimate lies between the rate that was served, which is counted exactly, and the
 //     one that was refused (as lt_bw in Linux' tcp_bbr.c).
-//   - [Probe] (probe.go): after a refusal one probe at a time is sent, each 1.5 times later. It has
-//     passed once it is served, or if its refusal would have come by now.
+//   - Probes (episode.go): after a refusal one call at a time departs, each 1.5 times later, unless the
+//     estimate is narrow. A probe has passed once it is served, or if its refusal would have come by now.
 //   - [Places] (places.go): calls in flight. They grow from one, as in slow start. A refused call is tried
 //     again with fewer in flight: if fewer are never refused, the vendor counts calls in flight.
 //     The first bound of a fleet is generous.

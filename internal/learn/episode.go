@@ -7,8 +7,8 @@ import (
 )
 
 // Refusals is what all machines need to know of refused calls: the episode, which lasts from a
-// refusal to the first call served that left after the refusal was known, and what was counted
-// since the episode before. The zero value knows of no refusal.
+// refusal to the first call served that left after the refusal was known, its probes, and what was
+// counted since the episode before. The zero value knows of no refusal.
 type Refusals struct {
 	Episode bool             // a call was refused, and none was served since
 	Cut     int64            // refusals of departures up to this ordinal are of this episode
@@ -20,7 +20,24 @@ type Refusals struct {
 	Refused int              // calls refused since End
 	Empty   bool             // the first refused answer reported that nothing was left
 	Took    float64          // seconds that a refusal takes, a slow one; zero: unknown
+
+	Probing bool             // one call departs at a time
+	Asked   Mark             // the newest refused probe; Ordinal zero: none
+	Gap     float64          // seconds from the last probe to the next; zero: none
+	Next    throttle.Instant // when the next call departs; zero: at any time
 }
+
+const (
+	moreGap     = 1.5   // times: with twice, windows lose their beginnings (TRIED.md)
+	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed. Test "ProbesGoEverLater"
+	freed       = 1     // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ReportedPlacesThatOthersHaveAreNoRate"
+	freedTrips  = 8     // round trips
+	passes      = 4     // times as long as a refusal takes. Test "WhenAProbeHasPassed"
+	leastPassed = 0.050 // seconds: refusals of one vendor differ. Test "WhenAProbeHasPassed"
+	tripParts   = 6     // of a round trip: a window that was spent is probed after one of them at the soonest. Test "SpentWindowIsProbedLater"
+	soon        = 1     // seconds: without an answer, a call leaves in each. They show more than one probe in a long silence. Test "ProbeOfALongSilenceHasNotPassed"
+	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
+)
 
 // asks notes until when a refusal asks to wait. A time in whole seconds was rounded up.
 func (r *Refusals) asks(f *Fact) {
@@ -103,11 +120,17 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	s.probe(now)
 }
 
-// probe sets the instant of the next probe.
+// probe sets the instant of the next probe: later after each refusal, and not before the end of a block.
 func (s *State) probe(now throttle.Instant) {
-	s.after(now, max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, s.RTT/tripParts))), 1/s.RefR), s.Mode == Flight, s.RTT)
-	if s.Mode != Flight {
-		s.blocks(s.Ref.At, s.Block)
+	if s.Gap *= moreGap; s.Gap == 0 {
+		s.Gap = max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, s.RTT/tripParts))), 1/s.RefR)
+	}
+	if s.Gap = min(s.Gap, longestGap); s.Mode == Flight {
+		s.Gap = min(s.Gap, max(freed, freedTrips*s.RTT))
+	}
+	s.Next = now.Add(seconds(s.Gap))
+	if end := s.Ref.At.Add(seconds(blockEnds * s.Block)); s.Mode != Flight && s.Asked.Ordinal > 0 && end > s.Next {
+		s.Next, s.Gap = end, max(s.Gap, (1-blockEnds)*s.Block)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestKnownIsWhatIsSure(t *testing.T) {
 		},
 		"never measured":   {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02}, Refusals: learn.Refusals{Episode: true}}, learn.Known{}},
 		"a refusal":        {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02, Measured: true}, Refusals: learn.Refusals{Episode: true}}, learn.Known{Rate: 50}},
-		"refusals, asking": {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02, Measured: true}, Refusals: learn.Refusals{Episode: true}, Probe: learn.Probe{Probing: true}}, learn.Known{Rate: 50, Probing: true}},
+		"refusals, asking": {learn.State{Mode: learn.Rate, Search: learn.Search{W: 50, U: 0.02, Measured: true}, Refusals: learn.Refusals{Episode: true, Probing: true}}, learn.Known{Rate: 50, Probing: true}},
 		"a window":         {spread(120), learn.Known{Rate: 2, Reported: true}},
 		"a window alone":   {spread(0), learn.Known{}},
 	}

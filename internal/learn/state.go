@@ -9,7 +9,6 @@ type State struct {
 	Refusals
 
 	Search
-	Probe
 	Places
 	Before   Before
 	Ceilings [maxCeilings]Ceiling
