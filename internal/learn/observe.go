@@ -19,14 +19,18 @@ func (s *State) Observe(f *Fact, now throttle.Instant) {
 	}
 }
 
-// meet notes the facts of every answer: how late facts are, and the actual rate of departures.
+// meet notes the facts of every answer: how long it took, how late it is observed, and the rate of departures.
 func (s *State) meet(f *Fact, now throttle.Instant) {
 	if s.RTT == 0 {
 		s.End = Mark{f.Ordinal - 1, f.Departed}
 		s.Pace = [2]Mark{s.End, s.End}
 	}
-	s.trip(f, now)
-	s.depart(f)
+	rtt := max(1e-9, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
+	s.RTT = cmp.Or(s.RTT, rtt)
+	s.RTT += (rtt - s.RTT) / smoothTrip
+	if f.Ordinal-s.Pace[1].Ordinal >= paceCalls {
+		s.Pace = [2]Mark{s.Pace[1], {f.Ordinal, f.Departed}}
+	}
 	if f.Ordinal > s.Last.Ordinal {
 		if s.Last.Ordinal > 0 {
 			s.rest(f)
@@ -104,7 +108,9 @@ func (s *State) outage(f *Fact, now throttle.Instant) bool {
 
 // served applies a served call.
 func (s *State) served(f *Fact, now throttle.Instant) {
-	s.wait(f)
+	if s.Slack -= s.Slack / smoothSlack; !f.Waited {
+		s.Slack = min(s.Slack+1.0/smoothSlack, mostSlack)
+	}
 	if f.Ordinal <= s.Cut {
 		s.Usual = cmp.Or(s.Usual, usualGain) // no longer unknown: see Passed
 		return

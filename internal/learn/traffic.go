@@ -1,11 +1,6 @@
 package learn
 
-import (
-	"cmp"
-	"time"
-
-	"github.com/weirgo/weir/throttle"
-)
+import "time"
 
 // Traffic is the common facts of the lane's calls: how long an answer takes, and the actual pace of
 // departures. The zero value knows nothing.
@@ -25,27 +20,6 @@ const (
 	unknownRate = 1.0 / 6 // calls per second for which a minute is idle, if no rate is known
 	idleCalls   = 10      // calls that would have departed, and a second, without calls: the time shows no rate
 )
-
-// trip notes how long it took until the fact of an answer was observed.
-func (t *Traffic) trip(f *Fact, now throttle.Instant) {
-	rtt := max(1e-9, min(now.Sub(f.Departed), max(0, f.Landed.Sub(f.Departed))+mostLag).Seconds())
-	t.RTT = cmp.Or(t.RTT, rtt)
-	t.RTT += (rtt - t.RTT) / smoothTrip
-}
-
-// wait notes whether a caller waited when f departed.
-func (t *Traffic) wait(f *Fact) {
-	if t.Slack -= t.Slack / smoothSlack; !f.Waited {
-		t.Slack = min(t.Slack+1.0/smoothSlack, mostSlack)
-	}
-}
-
-// depart notes a departure.
-func (t *Traffic) depart(f *Fact) {
-	if f.Ordinal-t.Pace[1].Ordinal >= paceCalls {
-		t.Pace = [2]Mark{t.Pace[1], {f.Ordinal, f.Departed}}
-	}
-}
 
 // idle reports whether there were no calls for so long, at a rate, that earlier counts and the time
 // since show no rate.
