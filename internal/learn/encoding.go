@@ -11,9 +11,6 @@ const (
 	mostEncoded     = 32 << 10 // bytes of an encoded State: one takes 1,500 to 8,000
 )
 
-// errEncoded reports a State that cannot be read.
-var errEncoded = errors.New("learn: no state of this version")
-
 // An encoded is a State as sent, without the unused ceilings.
 type encoded struct {
 	Version int
@@ -27,10 +24,7 @@ func (s *State) Encode() []byte {
 	for last > 0 && s.Ceilings[last-1] == (Ceiling{}) {
 		last--
 	}
-	b, err := json.Marshal(encoded{encodingVersion, s, s.Ceilings[:last]})
-	if err != nil {
-		return nil
-	}
+	b, _ := json.Marshal(encoded{encodingVersion, s, s.Ceilings[:last]}) // nil for an invalid number
 	return b
 }
 
@@ -38,12 +32,9 @@ func (s *State) Encode() []byte {
 func (s *State) Decode(b []byte) error {
 	var read State
 	e := encoded{State: &read}
-	if len(b) > mostEncoded || json.Unmarshal(b, &e) != nil || e.Version != encodingVersion || len(e.Ceilings) > len(read.Ceilings) {
-		return errEncoded
-	}
-	copy(read.Ceilings[:], e.Ceilings)
-	if !read.sane() {
-		return errEncoded
+	if len(b) > mostEncoded || json.Unmarshal(b, &e) != nil || e.Version != encodingVersion ||
+		copy(read.Ceilings[:], e.Ceilings) < len(e.Ceilings) || !read.sane() {
+		return errors.New("learn: no state of this version")
 	}
 	*s = read
 	return nil
@@ -53,12 +44,7 @@ func (s *State) Decode(b []byte) error {
 // learner must neither panic nor hold calls forever.
 func (s *State) sane() bool {
 	within := func(most float64, values ...float64) bool {
-		for _, v := range values {
-			if !(v >= 0 && v <= most) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(values, func(v float64) bool { return !(v >= 0 && v <= most) })
 	}
 	return s.Mode <= Rate && within(longest, s.RTT, s.Took, s.Gap, s.P, s.G, s.Pause, s.Block, s.Spent) &&
 		within(AnyRate, s.R, s.W, s.Whole, s.RefR, s.Cap, s.Ceil, s.B, s.Burst) && within(40, s.X) && within(1, s.U, s.Early, s.Slack) &&
