@@ -161,13 +161,13 @@ func (l *ledger) spent(now throttle.Instant, cost int64) (until throttle.Instant
 	return until
 }
 
-// paced returns the instant before which a call of that cost does not depart, by the learned quotas
-// of a unit.
+// paced returns the instant before which a call of that cost does not depart, by the learned quotas of a unit.
 func (l *ledger) paced(now throttle.Instant, cost int64) throttle.Instant {
 	if l.limit < 0 || l.state == nil {
 		return 0
 	}
-	p := l.state.PlanFor(now, l.number, cost)
+	l.state.Ahead = cost - 1
+	p := l.state.Plan(now, l.number)
 	l.rate = p.Rate
 	return max(holdOf(p, l.left), l.due())
 }
@@ -215,7 +215,7 @@ func (s *Ledgers) ended(c *flight.Call) {
 		l.flying -= b.Cost
 		l.landed = l.landed || b.Number > 0
 		if l.state != nil && b.Cost > 0 && !b.Read {
-			l.state.Spared(b.Number, b.Cost)
+			l.state.Lapsed(b.Number-b.Cost+1, b.Cost)
 		}
 	}
 }

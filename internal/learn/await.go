@@ -15,7 +15,7 @@ import (
 //
 // If the lane waits for resets, an exact reset ends a window from the first reading on. A reset is not exact in
 // three cases. It was never further away than rounding can blur (gateways report "0 remaining, reset in 1 s" on
-// every answer). It names another instant each time. Two windows in a row reported only zero.
+// every answer). It names another instant each time. Two windows in a row reported only zero, and so does the third.
 
 // A Term is the reported window of a quota whose reset is waited for.
 type Term struct {
@@ -23,9 +23,8 @@ type Term struct {
 	Since throttle.Instant // instant of that report
 	End   throttle.Instant // the latest reported end, a little later
 	Least float64          // fewest permits left in any reading
-	Empty int              // windows in a row with only zero left
+	Empty int              // windows in a row with only zero left, this one included
 	Moved bool             // resets name another instant each time
-	Some  bool             // more than zero was left in a reading
 	Far   bool             // a reset was reported that is further away than rounding can blur
 }
 
@@ -49,10 +48,7 @@ func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 	w.Far = w.Far || q.Reset > blur
 	switch {
 	case later > blur && (over || now > w.End.Add(-blur)): // a window has begun, the first one perhaps
-		if w.Empty++; w.Some || w.Since == 0 {
-			w.Empty = 0
-		}
-		*w = Term{First: at, Since: now, End: at, Least: q.Remaining, Empty: w.Empty, Far: w.Far}
+		*w = Term{First: at, Since: now, End: at, Least: q.Remaining, Empty: w.Empty + 1, Far: w.Far}
 	case over: // an answer of the window before
 		return false
 	case later.Abs() > blur:
@@ -62,7 +58,7 @@ func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 		w.Moved = w.Moved && now.Sub(w.Since) < still
 	}
 	if q.Remaining >= 1 {
-		w.Some, w.Empty = true, 0
+		w.Empty = 0
 	}
 	return true
 }
@@ -77,7 +73,7 @@ func (t *Ceiling) await(f *Fact, q *Quota) {
 
 // exact reports whether the reset is an instant at which the quota is whole again.
 func (t *Ceiling) exact() bool {
-	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 2 || t.Limit == 1)
+	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 3 || t.Limit == 1)
 }
 
 // Read applies the quotas that an answer reports, and nothing else. A refused call spent none of its cost.
@@ -91,10 +87,6 @@ func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 		s.blames(f, now)
 	}
 }
-
-// Spared notes that a call spent nothing, as far as is known: it failed, its answer reports no
-// quota, or the answer is overdue.
-func (s *State) Spared(ordinal, cost int64) { s.spare(ordinal-cost+1, cost) }
 
 // Awaits reports whether the reset of a quota is exact, and how long it is until then; zero: past.
 func (s *State) Awaits(now throttle.Instant, q *Quota) (exact bool, wait time.Duration) {
@@ -133,10 +125,4 @@ func (s *State) LongestReset() (reset float64) {
 		reset = max(reset, s.Ceilings[i].Full)
 	}
 	return reset
-}
-
-// PlanFor returns the plan for a call that takes that many numbers.
-func (s *State) PlanFor(now throttle.Instant, granted, cost int64) Plan {
-	s.Ahead = cost - 1
-	return s.Plan(now, granted)
 }

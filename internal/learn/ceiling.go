@@ -109,7 +109,7 @@ func (s *State) Unread(ordinal int64) {
 	}
 }
 
-// Lapsed notes that departures from an ordinal on, so many, were counted but never took place.
+// Lapsed notes that departures from an ordinal on, so many, were counted but spent nothing, as far as is known.
 func (s *State) Lapsed(first, count int64) {
 	if last := first + count - 1; last > s.End.Ordinal {
 		s.Refused += int(min(count, last-s.End.Ordinal))

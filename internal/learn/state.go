@@ -14,7 +14,7 @@ type State struct {
 	Ceilings [maxCeilings]Ceiling
 	Full     int64   // the newest call whose answer reported a full quota, if processes share the lane
 	Doubt    int     // readings that contradict the ones before, less those that agree
-	Ahead    int64   // numbers beyond one that the next call takes: see [State.PlanFor]
+	Ahead    int64   // numbers beyond one that the next call takes: set before each [State.Plan]
 	Cost     float64 // usual numbers of a call; zero: one
 }
 
