@@ -39,18 +39,6 @@ const (
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
 )
 
-// asks notes until when a refusal asks to wait. A time in whole seconds was rounded up.
-func (r *Refusals) asks(f *Fact) {
-	took := f.Landed.Sub(f.Departed).Seconds()
-	r.Took = max(took, r.Took+(took-r.Took)/smoothTrip)
-	r.Until = max(r.Until, f.Until)
-	until := f.Until
-	if f.Until.Sub(f.Landed)%time.Second == 0 {
-		until = until.Add(-time.Second)
-	}
-	r.Barred = max(r.Barred, until)
-}
-
 // asked reports whether the vendor asked for a wait with the last refusal.
 func (r *Refusals) asked() bool { return r.Until > r.Ref.At }
 
@@ -116,7 +104,11 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	s.Empty = ok && left < 1
 	s.Asked, s.Gap = Mark{}, 0 // the first probe is quick
 	s.Probing = s.W == 0 || s.U > narrow || s.Mode == Trial
-	s.Search.refused()
+	if s.W != 0 { // the rate is lower until the episode ends, and lower still if the refusal came early in its search
+		if s.R = min(s.R, s.W*(1-s.U)); s.X < narrow {
+			s.R *= tooEarly
+		}
+	}
 	s.probe(now)
 }
 
@@ -178,9 +170,14 @@ func (s *State) end(f *Fact) {
 		s.restart(here)
 		return
 	}
-	s.early()
+	if s.W != 0 && s.U < narrow { // if early refusals are usual, as with strangers, searches take longer
+		if s.Early -= s.Early / 8; s.X < 0.5 {
+			s.Early += 1.0 / 8
+		}
+	}
 	switch {
-	case s.presumed(): // calls that left long ago, at another rate or from a full bucket, show nothing
+	case s.W > 0 && !s.Measured && (s.configured() || s.RefR < 1.5*s.W): // from configured limits or a memory, and perhaps still right
+		// Calls that left long ago, at another rate or from a full bucket, show nothing.
 		s.Measured, s.B, s.Burst, s.Spent = true, s.Setting.Burst, s.Setting.Burst, 0
 		s.restart(here)
 	case s.small(f):
@@ -205,13 +202,6 @@ func (s *State) end(f *Fact) {
 	if !s.off(Slowly) { // the limiter would let one go at once, and a vendor with one permit then would refuse it
 		s.Next = f.Departed.Add(seconds(min(1/s.R, longestGap)))
 	}
-}
-
-// presumed reports whether the estimate that was just refused was not measured here, and may
-// still be right. It may be if it comes from configured limits. It also may be if it comes
-// from a memory, unless calls left much faster than it says when one was refused.
-func (s *State) presumed() bool {
-	return s.W > 0 && !s.Measured && (s.configured() || s.RefR < 1.5*s.W)
 }
 
 // mute reports whether a window was used up when it had hardly begun, which measures nothing.

@@ -57,7 +57,13 @@ func (r *Search) measure(m *sample) {
 	case m.before < r.B:
 		r.B = max(0, m.before-1)
 	}
-	r.blocked(m)
+	switch { // a refusal blocks if two silences are alike, as far as probes show, and too long for a window of what was served at once
+	case m.long(r.W) && math.Abs(m.silence-r.Pause) < blockSame*m.silence && r.Burst < r.W*m.silence/4:
+		r.Block = m.silence
+	case m.silence < (1-blockSame)*r.Block:
+		r.Block = 0
+	}
+	r.Pause = m.silence
 	lo, hi := r.bracket(m)
 	// what was served, over the time in which the vendor refused, is a bound, too
 	if most := m.n / max(1e-6, m.t-m.silence+m.covered); m.covered > 0 && r.X < shown && !m.idle &&
@@ -79,18 +85,6 @@ func (r *Search) measure(m *sample) {
 	case !m.asked:
 		r.G = min(r.G, mostSilence)
 	}
-}
-
-// blocked notes whether a refusal blocks the lane: a silence is as long as the one before, as
-// far as probes can show, and too long for a window of what was served at once.
-func (r *Search) blocked(m *sample) {
-	switch {
-	case m.long(r.W) && math.Abs(m.silence-r.Pause) < blockSame*m.silence && r.Burst < r.W*m.silence/4:
-		r.Block = m.silence
-	case m.silence < (1-blockSame)*r.Block:
-		r.Block = 0
-	}
-	r.Pause = m.silence
 }
 
 // bracket returns the bounds of the vendor's rate, before the time in which it refused counts. A full

@@ -3,6 +3,7 @@ package learn
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/weirgo/weir/throttle"
@@ -50,7 +51,9 @@ func (m Message) Append(b []byte) []byte {
 // Receive observes messages. Granted is the latest ordinal of the store when it took them, and at
 // is its instant then. Receive stops at the first invalid message.
 func (s *State) Receive(messages []byte, granted int64, at throttle.Instant) {
-	s.follow(at)
+	if s.Behind(at) { // otherwise a call that is due in a moment would wait until the clock has caught up
+		moveBack(reflect.ValueOf(s).Elem(), s.Last.At.Sub(at))
+	}
 	for d := json.NewDecoder(bytes.NewReader(messages)); ; {
 		var m Message
 		if d.Decode(&m) != nil || !s.take(&m, granted, at) {

@@ -68,14 +68,19 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if f.Ordinal > s.End.Ordinal {
 		s.Refused++
 	}
-	s.asks(f)
+	took, until := f.Landed.Sub(f.Departed).Seconds(), f.Until
+	if until.Sub(f.Landed)%time.Second == 0 { // rounded up
+		until = until.Add(-time.Second)
+	}
+	s.Took = max(took, s.Took+(took-s.Took)/smoothTrip)
+	s.Until, s.Barred = max(s.Until, f.Until), max(s.Barred, until)
 	if f.Ordinal <= s.Cut {
 		return
 	}
 	if !s.Episode || !s.Probing || f.Ordinal == s.Cut+1 { // otherwise the vendor still answers the probe before
 		s.Cut = max(f.Granted, f.Ordinal)
 	}
-	if s.crammed(f) {
+	if q, most := s.reported(f); q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone()) { // for too many in flight
 		s.thin(f, now)
 		return
 	}
@@ -91,7 +96,13 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 		// R rose since f left, by as many answers as were in flight.
 		s.begin(f, now, s.shared(s.R)*math.Exp(-min(mostRise, s.Rise*float64(f.Flying-1))))
 	default:
-		s.flightRefused(f, now)
+		then, asks := s.Places.refused(f, s.Mode, now)
+		if s.Mode = then; then == Rate {
+			s.toRate()
+		}
+		if asks {
+			s.begin(f, now, s.leaving(f))
+		}
 	}
 }
 

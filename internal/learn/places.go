@@ -146,23 +146,6 @@ func (s *State) toRate() {
 	s.W, s.U, s.X = 0, mostWidth, 0
 }
 
-// flightRefused handles a refusal while calls in flight are bounded.
-func (s *State) flightRefused(f *Fact, now throttle.Instant) {
-	then, asks := s.Places.refused(f, s.Mode, now)
-	if s.Mode = then; then == Rate {
-		s.toRate()
-	}
-	if asks {
-		s.begin(f, now, s.leaving(f))
-	}
-}
-
-// crammed reports whether the vendor reports that it refused f for too many in flight.
-func (s *State) crammed(f *Fact) bool {
-	q, most := s.reported(f)
-	return q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone())
-}
-
 // thin lowers the calls in flight, because others use places. The first refusal after many calls lowers nothing: calls
 // overtake each other. If f was alone, others have all places: single probes are sent, and no rate is learned from them.
 func (s *State) thin(f *Fact, now throttle.Instant) {

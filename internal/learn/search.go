@@ -79,28 +79,6 @@ func (r *Search) grow(f *Fact, asked bool, least float64) {
 	r.R = min(r.R*math.Exp(r.Rise), AnyRate)
 }
 
-// refused lowers the rate in force, if there is an estimate, until the episode ends: further if
-// the refusal came early in the search.
-func (r *Search) refused() {
-	if r.W == 0 {
-		return
-	}
-	if r.R = min(r.R, r.W*(1-r.U)); r.X < narrow {
-		r.R *= tooEarly
-	}
-}
-
-// early notes whether the refusal came early in its search. If that is usual, as it is when
-// strangers share the quota, searches take longer.
-func (r *Search) early() {
-	if r.W == 0 || r.U >= narrow {
-		return
-	}
-	if r.Early -= r.Early / 8; r.X < 0.5 {
-		r.Early += 1.0 / 8
-	}
-}
-
 // doubt lowers and widens the estimate after a refusal at a rate that measured nothing.
 func (r *Search) doubt(refused float64) {
 	if r.W == 0 {

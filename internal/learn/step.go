@@ -14,14 +14,6 @@ const mostLag = time.Second
 // Behind reports whether the state's clock has moved back: it is before the latest departure.
 func (s *State) Behind(now throttle.Instant) bool { return s.Last.At.Sub(now) > mostLag }
 
-// follow moves all instants of the state back with the clock. Otherwise a call that is
-// due in a moment would wait until the clock has caught up.
-func (s *State) follow(now throttle.Instant) {
-	if s.Behind(now) {
-		moveBack(reflect.ValueOf(s).Elem(), s.Last.At.Sub(now))
-	}
-}
-
 // moveBack moves the instants in a value.
 func moveBack(v reflect.Value, by time.Duration) {
 	switch {
