@@ -17,11 +17,5 @@ const (
 	Near                           // the vendor's limit is a little below the configured one
 )
 
-// Mechanisms are the names of all, in the order of their bits.
-var Mechanisms = []string{
-	"covered", "windows", "trial", "slowly", "mute", "before", "block",
-	"reported", "room", "near",
-}
-
 // off reports whether a mechanism is switched off.
 func (s *State) off(m Mechanism) bool { return s.Setting.Without&m != 0 }

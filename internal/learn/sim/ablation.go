@@ -12,6 +12,12 @@ import (
 	"github.com/weirgo/weir/internal/learn"
 )
 
+// Mechanisms are the names of the mechanisms of the learner, in the order of their bits.
+var Mechanisms = []string{
+	"covered", "windows", "trial", "slowly", "mute", "before", "block",
+	"reported", "room", "near",
+}
+
 // Each calls play for the numbers below n, on all processors.
 func Each(n int, play func(i int)) {
 	var next atomic.Int64

@@ -52,10 +52,16 @@ func (n need) misses(t *testing.T, off learn.Mechanism) bool {
 	return false
 }
 
+func TestEachMechanismHasAName(t *testing.T) {
+	if last := learn.Mechanism(1) << (len(Mechanisms) - 1); last != learn.Near {
+		t.Errorf("%d names, and the mechanisms end with %#x", len(Mechanisms), learn.Near)
+	}
+}
+
 // A mechanism without a need does not belong to the learner.
 func TestEachMechanismIsNeeded(t *testing.T) {
 	t.Parallel()
-	for i, name := range learn.Mechanisms {
+	for i, name := range Mechanisms {
 		n, ok := needs[name]
 		switch {
 		case !ok:

@@ -29,12 +29,12 @@ func main() {
 	fuzz := flag.Int("fuzz", 0, "draw so many random vendors instead")
 	reporting := flag.Int("reporting", 0, "draw so many random vendors that report what is left instead")
 	fresh := flag.Bool("fresh", false, "draw vendors that nothing is fitted to, and compare")
-	without := flag.String("without", "", "mechanisms that are switched off, with commas: "+strings.Join(learn.Mechanisms, ", "))
+	without := flag.String("without", "", "mechanisms that are switched off, with commas: "+strings.Join(sim.Mechanisms, ", "))
 	ablation := flag.Int("ablation", 0, "switch off one mechanism at a time, and play the table and so many random vendors of both kinds")
 	flag.Parse()
 	off := learn.Mechanism(0)
 	for name := range strings.FieldsFuncSeq(*without, func(r rune) bool { return r == ',' }) {
-		i := slices.Index(learn.Mechanisms, name)
+		i := slices.Index(sim.Mechanisms, name)
 		if i < 0 {
 			fmt.Fprintf(os.Stderr, "no mechanism %q\n", name)
 			os.Exit(2)
@@ -130,7 +130,7 @@ func ablate(s sim.Sample, fresh bool) {
 	all := s.Play(0)
 	fmt.Printf("all on: %d of %d rows missed, %d of %d random vendors low, %d stuck; %v\n",
 		len(all.Missed), len(s.Rows), all.Low, s.Draws, all.Stuck, all.Reported)
-	for i, name := range learn.Mechanisms {
+	for i, name := range sim.Mechanisms {
 		fmt.Printf("%-9s %s\n", name, s.Play(learn.Mechanism(1)<<i).Beside(all))
 	}
 }
