@@ -42,10 +42,9 @@ type Known struct {
 }
 
 const (
-	sureWidth   = 0.2  // greatest width of an estimate that people are shown
-	narrowWidth = 0.05 // of one that is logged: with 0.1, two of 24 vendors of 6/s were logged as 4.75/s, and with 0.05 all within 15 %
-	risen       = 1.5  // times the estimate: with such a rate in force, the limit has surely risen. Test "KnownIsWhatIsSure"
-	settled     = 0.05 // of a slope: its error when it has settled
+	sureWidth = 0.2  // greatest width of an estimate that people are shown
+	risen     = 1.5  // times the estimate: with such a rate in force, the limit has surely risen. Test "KnownIsWhatIsSure"
+	settled   = 0.05 // of a slope: its error when it has settled
 )
 
 // Known returns the certain knowledge of the state under its plan.
@@ -91,6 +90,3 @@ func (s *State) sure() bool {
 	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)
 }
-
-// Narrow reports whether the estimate is narrow: it will hardly move before the vendor's limit does.
-func (s *State) Narrow(k Known) bool { return k.Rate == 0 || k.Reported || s.U <= narrowWidth }

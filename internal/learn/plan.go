@@ -38,11 +38,10 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 	switch {
 	case s.Mode == Rate:
 		p.Rate = s.shared(s.R)
+	case s.Mode == Flight:
+		p.Most = max(1, int(s.Cap*s.Setting.part()))
 	case s.Mode != Start || s.Setting.Configured == 0:
 		p.Most = max(1, int(s.Cap))
-		if s.Mode == Flight {
-			p.Most = max(1, int(s.Cap*s.Setting.part()))
-		}
 	}
 	if s.Episode && s.Probing {
 		p.Rate, p.Most, p.Since, p.Probe = s.RefR, 1, s.Cut, true

@@ -78,10 +78,7 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 
 // grow returns the growth of the gap between single calls.
 func (t *Ceiling) grow(left float64) float64 {
-	horizon, least := float64(farthest), leastGrow
-	if ahead := t.end().Sub(t.At.Add(-seconds(t.Gap))).Seconds(); ahead > 0 {
-		horizon = ahead
-	}
+	horizon, least := cmp.Or(max(0, t.end().Sub(t.At.Add(-seconds(t.Gap))).Seconds()), farthest), leastGrow
 	if t.Gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
 		least = firstGrow
 	}
@@ -156,9 +153,7 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 		p.Rate, p.Bounded = rate, true
 	}
 	p.Hold = max(p.Hold, hold)
-	if asks {
-		p.Asks = true
-	} else {
+	if p.Asks = p.Asks || asks; !asks {
 		p.Sure = max(p.Sure, hold)
 	}
 }
