@@ -26,14 +26,13 @@ type Ceiling struct {
 	Top    float64 // most permits left in any reading
 	Peaks  int     // readings with Top left
 
-	C        float64          // every call up to this ordinal is granted
-	V        float64          // ordinal at which the quota runs out, if calls arrive in order
-	At       throttle.Instant // of C and V: the departure of the newest call with a reading
-	Last     Mark             // that call
-	Answered int64            // newest call that was answered, with a reading or without
-	Lowest   float64          // least reading since no call was in flight
-	Counted  int64            // calls up to then, and those with a reading since then
-	Call     float64          // permits that a call usually takes
+	C        float64 // every call up to this ordinal is granted
+	V        float64 // ordinal at which the quota runs out, if calls arrive in order
+	Last     Mark    // newest call with a reading: C and V are those at its departure
+	Answered int64   // newest call that was answered, with a reading or without
+	Lowest   float64 // least reading since no call was in flight
+	Counted  int64   // calls up to then, and those with a reading since then
+	Call     float64 // permits that a call usually takes
 
 	Rising                // rise.go
 	Ending                // window.go
@@ -63,7 +62,7 @@ func (s *State) ceilingOf(key uint64) *Ceiling {
 		if t.Key == key {
 			return t
 		}
-		if t.At < oldest.At {
+		if t.Last.At < oldest.Last.At {
 			oldest = t
 		}
 	}
@@ -144,7 +143,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 		t.Window = q.Window.Seconds()
 	}
 	t.Held, t.Flight = q.Held, q.inFlight()
-	older := !first && (f.Departed < t.At || f.Departed == t.At && f.Ordinal < t.Last.Ordinal)
+	older := !first && (f.Departed < t.Last.At || f.Departed == t.Last.At && f.Ordinal < t.Last.Ordinal)
 	if t.Odd++; !first && !older && t.Odd < oddly && t.odd(f, q) {
 		t.Answered = max(t.Answered, f.Ordinal)
 		return false
@@ -174,7 +173,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 			t.mark(at, f.Departed)
 		}
 	}
-	t.At, t.Last = f.Departed, Mark{at, f.Departed}
+	t.Last = Mark{at, f.Departed}
 	if f.guessed && !t.Flight { // some calls that were granted may be to come, and have lower ordinals
 		t.Last.Ordinal = 0
 	}
@@ -205,7 +204,7 @@ func (t *Ceiling) odd(f *Fact, q *Quota) bool {
 	more := q.Remaining + float64(f.Ordinal-int64(max(1, f.Flying))) - t.V
 	switch {
 	case t.fills() && t.Blur < t.Slope/4:
-		return more > t.Slope*f.Departed.Sub(t.At).Seconds()+max(few, t.size()/8)
+		return more > t.Slope*f.Departed.Sub(t.Last.At).Seconds()+max(few, t.size()/8)
 	case more <= 1:
 		return false
 	case t.Stands && t.Call <= 1 && f.Departed.Sub(t.Jump.At).Seconds() < shortest: // calls of many tokens see a bucket leap, too
@@ -233,7 +232,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 		t.schedule(s, left, here)
 		return
 	}
-	d := f.Departed.Sub(t.At).Seconds()
+	d := f.Departed.Sub(t.Last.At).Seconds()
 	brim := s.Setting.part() < 1 && t.fills() && t.V+t.Slope*d >= at-1+t.size()
 	if t.fills() {
 		t.V = min(t.V+t.Slope*d, at-1+t.size())
@@ -274,7 +273,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 	v := t.V - float64(granted)
 	if t.fills() { // a limit may be a rate, and the bucket smaller
-		return min(v+t.Slope*max(0, now.Sub(t.At).Seconds()), t.size())
+		return min(v+t.Slope*max(0, now.Sub(t.Last.At).Seconds()), t.size())
 	}
 	return min(v, max(t.Limit, t.size()))
 }

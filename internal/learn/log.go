@@ -34,7 +34,7 @@ func (t *Ceiling) back() throttle.Instant {
 		return 0
 	}
 	for _, m := range t.Sent {
-		if at := m.At.Add(period); m.At > 0 && at > t.At {
+		if at := m.At.Add(period); m.At > 0 && at > t.Last.At {
 			return at
 		}
 	}

@@ -60,13 +60,13 @@ func (t *Ceiling) schedule(s *State, left float64, here Level) {
 // window ends. A level of 43 since 12:00:00 is read at 12:00:30, at 12:01:00 and at 12:02:00.
 func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 	late, grow := seconds(0.020+s.RTT/2), t.grow(left)
-	soon, next := t.At.Add(seconds(t.Gap*(grow-1))), t.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
-	if back := t.back().Add(late); t.Window > 0 && back > t.At { // whatever the vendor counts in that time
+	soon, next := t.Last.At.Add(seconds(t.Gap*(grow-1))), t.Last.At.Add(seconds(t.Gap*(max(grow, 2)-1)))
+	if back := t.back().Add(late); t.Window > 0 && back > t.Last.At { // whatever the vendor counts in that time
 		soon, next = min(soon, back), min(next, back)
 	}
-	if end := t.end().Add(late); end > t.At && (end <= next || t.Stands && t.rough()) {
+	if end := t.end().Add(late); end > t.Last.At && (end <= next || t.Stands && t.rough()) {
 		if t.rough() && left >= 1 { // it may have ended before, by the error of the rounding
-			return max(end.Add(-rounding), t.At.Add(max(rounding/mostReaders, end.Sub(t.At)/time.Duration(left+1))))
+			return max(end.Add(-rounding), t.Last.At.Add(max(rounding/mostReaders, end.Sub(t.Last.At)/time.Duration(left+1))))
 		}
 		return end
 	}
@@ -78,12 +78,12 @@ func (t *Ceiling) look(s *State, left float64) throttle.Instant {
 
 // grow returns the growth of the gap between single calls.
 func (t *Ceiling) grow(left float64) float64 {
-	horizon, least := cmp.Or(max(0, t.end().Sub(t.At.Add(-seconds(t.Gap))).Seconds()), farthest), leastGrow
+	horizon, least := cmp.Or(max(0, t.end().Sub(t.Last.At.Add(-seconds(t.Gap))).Seconds()), farthest), leastGrow
 	if t.Gap < shortest/firstGrow && t.Blur == 0 && t.Period == 0 {
 		least = firstGrow
 	}
 	grow := max(math.Pow(max(1, horizon/t.Gap), 1/max(left/t.Call, 1)), least)
-	if left >= 1 || t.end() <= t.At { // it is not refused, or the end of the refusals is unknown
+	if left >= 1 || t.end() <= t.Last.At { // it is not refused, or the end of the refusals is unknown
 		grow = min(grow, mostGrow)
 	}
 	if t.Lull > 0 && t.Reset == 0 { // it has risen after so long before
@@ -97,9 +97,9 @@ func (t *Ceiling) grow(left float64) float64 {
 // the longest of these windows that ends soon comes first. All ends within the reported length.
 func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Duration) throttle.Instant {
 	if window := t.length(); window > 0 {
-		soon, next = min(soon, t.At.Add(window+late)), min(next, t.At.Add(window+late))
+		soon, next = min(soon, t.Last.At.Add(window+late)), min(next, t.Last.At.Add(window+late))
 	}
-	since := t.At.Add(-seconds(t.Gap)) // age of the level
+	since := t.Last.At.Add(-seconds(t.Gap)) // age of the level
 	for _, unit := range append([]time.Duration{t.length()}, rounds[:]...) {
 		if unit == 0 || left >= 1 && unit.Seconds() < stoodFor*t.Gap {
 			continue
@@ -108,7 +108,7 @@ func (t *Ceiling) guess(left float64, soon, next throttle.Instant, late time.Dur
 		used := t.Jump.At.Add(unit + late)
 		for _, end := range [...]throttle.Instant{min(wall, used), max(wall, used)} {
 			switch {
-			case end <= t.At:
+			case end <= t.Last.At:
 			case end <= soon && left < 1:
 				return end
 			default:
@@ -137,8 +137,8 @@ func (t *Ceiling) plan(s *State, now throttle.Instant, granted int64, p *Plan) {
 	}
 	p.Reported = true
 	rate, hold, asks := t.pace(s, now, granted)
-	hold = min(hold, t.At.Add(seconds(farthest))) // what is spent may be back, and a reset may be wrong
-	even, left, ahead := t.Slope, max(t.left(now, granted), 1), t.end().Sub(t.At).Seconds()
+	hold = min(hold, t.Last.At.Add(seconds(farthest))) // what is spent may be back, and a reset may be wrong
+	even, left, ahead := t.Slope, max(t.left(now, granted), 1), t.end().Sub(t.Last.At).Seconds()
 	if t.end() > 0 && t.end() <= now { // the window has ended
 		left, ahead = t.Top, 0
 	}
@@ -189,7 +189,7 @@ func (t *Ceiling) pace(s *State, now throttle.Instant, granted int64) (rate floa
 	case left < 1 && t.Stands && !t.Whole && t.back() > 0:
 		return 0, t.back().Add(seconds(max(0.020, s.RTT/2))), false
 	case left < t.Call && t.Found > 0: // by then one is there, if it goes on to rise
-		return 0, max(t.look(s, left), t.At.Add(seconds(min((t.Call-left)/t.Found, 60)))), false
+		return 0, max(t.look(s, left), t.Last.At.Add(seconds(min((t.Call-left)/t.Found, 60)))), false
 	}
 	return 0, t.look(s, left), false
 }

@@ -91,7 +91,7 @@ func (t *Ceiling) end() throttle.Instant {
 		return min(t.Reset, t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period))))
 	case t.timed():
 		return t.Reset
-	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.At.Sub(t.Jump.At).Seconds()) < t.Period/2:
+	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.Last.At.Sub(t.Jump.At).Seconds()) < t.Period/2:
 		return t.Jump.At.Add(seconds(t.Period / 2))
 	case t.Stands && t.Window+t.Period > 0:
 		return t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period)))
@@ -117,7 +117,7 @@ func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	if t.From.At == 0 {
 		still = 0
 	}
-	due := t.end() > t.At && f.Landed >= t.end() || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
+	due := t.end() > t.Last.At && f.Landed >= t.end() || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
 	if t.fills() || !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
 		return
 	}
