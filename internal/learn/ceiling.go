@@ -16,9 +16,10 @@ import "github.com/weirgo/weir/throttle"
 // One of the answered calls arrived last, and the least reading or more was left then. So once n
 // calls are answered, as many more as the least reading are granted.
 //
-// So departures stay below C from the first reading on, whatever a reset means, until V is seen to rise. If calls
-// arrive in the order in which they left, the quota lasts up to call V = r + i: the level
-// line. V stands still in a window, and rises with the rate of a bucket (see rise.go).
+// So departures stay below C, whatever a reset means, until V is seen to rise: from the first reading on or, in a
+// lane with a configured rate, from the first refusal. After a second without an answer one call departs. If calls
+// arrive in the order in which they left, the quota lasts up to call V = r + i: the level line. V stands still in a
+// window, and rises with the rate of a bucket (see rise.go).
 type Ceiling struct {
 	Key    uint64  // of the quota; zero: the place is free
 	Limit  float64 // as reported; zero: it was not
@@ -37,7 +38,7 @@ type Ceiling struct {
 	Rising                // rise.go
 	Ending                // window.go
 	Trust                 // trust.go
-	Sent   [logMarks]Mark // departures, an eighth of the quota apart or more: log.go
+	Sent   [logMarks]Mark // departures, an eighth of the quota apart or more: window.go
 	Term   Term           // of a reset that the lane waits for: await.go
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
@@ -73,7 +74,6 @@ func (s *State) ceilingOf(key uint64) *Ceiling {
 	return oldest
 }
 
-// read reads the quotas of an answer.
 func (s *State) read(f *Fact) {
 	if f.Refused {
 		s.spare(f.Ordinal, 1)

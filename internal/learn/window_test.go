@@ -64,7 +64,7 @@ func TestFewPermitsThatComeBackEarlyAreALogs(t *testing.T) {
 func TestAMovingResetEndsNoWindow(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.Instant(20 * time.Second)
-	s.Ceilings[0] = Ceiling{Key: 1, Top: 100, V: 1, Last: Mark{1, now - 1}, Stands: true, Ending: Ending{Reset: now + 9, Full: 60, Moves: mostMoves, Jump: Mark{1, 1}}}
+	s.Ceilings[0] = Ceiling{Key: 1, Top: 100, V: 1, Last: Mark{At: now - 1}, Stands: true, Ending: Ending{Reset: now + 9, Full: 60, Moves: mostMoves, Jump: Mark{1, 1}}}
 	if even := s.Plan(now, 0).Even; math.Abs(even*60-1) > 1e-9 {
 		t.Errorf("the rest of the window lasts at %g a minute, want 1", 60*even)
 	}
