@@ -157,7 +157,6 @@ func (s *State) Pass(f *Fact) {
 	s.end(f)
 }
 
-// end ends the episode, because f was served.
 func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0

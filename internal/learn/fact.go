@@ -45,7 +45,7 @@ type Mode uint8
 // The modes.
 const (
 	Start  Mode = iota // no refusal yet: calls in flight grow
-	Trial              // perhaps calls in flight: refused calls are tried again with fewer in flight
+	Trial              // perhaps calls in flight: after a refusal, fewer are tried
 	Flight             // calls in flight
 	Rate               // calls in a time
 )
@@ -56,5 +56,4 @@ type Mark struct {
 	At      throttle.Instant
 }
 
-// seconds returns s seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }

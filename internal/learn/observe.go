@@ -99,7 +99,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if !s.Episode || !s.Probing || f.Ordinal == s.Cut+1 { // otherwise the vendor still answers the probe before
 		s.Cut = max(f.Granted, f.Ordinal)
 	}
-	if q, most := s.reported(f); q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone()) { // for too many in flight
+	if q, most := s.reported(f); q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone()) { // refused for too many in flight
 		s.thin(f, now)
 		return
 	}

@@ -48,7 +48,6 @@ func (q *Quota) sane() bool {
 	return counts && (q.Unit == "" || q.Unit == "requests" || q.inFlight())
 }
 
-// inFlight reports whether the vendor reports a count of calls in flight.
 func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }
 
 // Left returns the least that an answer reports as left of the quotas that count calls. It returns

@@ -53,7 +53,6 @@ const (
 	costEarly  = 2     // times longer are searches if all refusals come early: strangers. Row "steady 10/s burst 1"
 )
 
-// calls returns how many calls a search takes.
 func (r *Search) calls() float64 {
 	cost := min(r.G*min(1, narrow/r.U), r.U*max(costMost, costPeriod*r.P, costBlocks*r.Block))
 	return r.W / r.U * max(costCalls/r.W, costLeast, cost, r.P*r.U/costSpent) * (1 + costEarly*r.Early)
@@ -87,7 +86,6 @@ func (r *Search) doubt(refused float64) {
 	r.W, r.U = 0.9*r.W, min(max(2*r.U, 0.1), mostWidth)
 }
 
-// again begins the next search.
 func (r *Search) again() {
 	r.R = r.W * (1 - r.U)
 	r.X, r.Marked, r.Rise = 0, 0, 0

@@ -45,7 +45,6 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 	return blamed
 }
 
-// contradict notes a reading that contradicts the previous ones.
 func (s *State) contradict() { s.Doubt = min(s.Doubt+5, 2*mostDoubt) }
 
 // match counts the readings that a bound of calls in flight would give: the limit less the calls in

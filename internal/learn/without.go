@@ -17,5 +17,4 @@ const (
 	Near                           // the vendor's limit is a little below the configured one
 )
 
-// off reports whether a mechanism is switched off.
 func (s *State) off(m Mechanism) bool { return s.Setting.Without&m != 0 }
