@@ -307,7 +307,7 @@ func TestLanesThatBothReservePermitsLetCallsGo(t *testing.T) {
 
 // So do those of random fleets.
 func TestRandomFleetsWithReservesDepart(t *testing.T) {
-	depart(t, 103, 8, 1, 0.4, 0.94, func(random *rand.Rand) twoLanes {
+	depart(t, 103, 5, 1, 0.4, 0.94, func(random *rand.Rand) twoLanes {
 		limit := func(rate int) throttle.Limit {
 			burst := 1 + random.IntN(6)
 			l := throttle.TokenBucket(rate, time.Second, burst)
@@ -323,7 +323,7 @@ func TestRandomFleetsWithReservesDepart(t *testing.T) {
 // Permits of several tokens, and those of a window, are not asked for ahead. Replicas kept those in hand
 // while their callers waited for the other lane, and no call departed any more.
 func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
-	depart(t, 12, 8, 1, 0.8, 0.95, func(random *rand.Rand) twoLanes {
+	depart(t, 12, 5, 1, 0.8, 0.95, func(random *rand.Rand) twoLanes {
 		rates := []int{1, 2, 3, 5, 8}
 		rate := rates[random.IntN(len(rates))]
 		f := twoLanes{
@@ -344,7 +344,7 @@ func TestFleetsWithTokensOrAWindowDepart(t *testing.T) {
 // replicas could each hold the permit that another one needed, out of step with its own in the other
 // lane, for ever.
 func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
-	depart(t, 11, 15, 1, 0.5, 0.96, func(random *rand.Rand) twoLanes {
+	depart(t, 11, 8, 1, 0.5, 0.96, func(random *rand.Rand) twoLanes {
 		limit := func(rate int) throttle.Limit {
 			if burst := []int{0, 1, 5}[random.IntN(3)]; burst > 0 {
 				return throttle.TokenBucket(rate, time.Second, burst)
@@ -384,7 +384,7 @@ func TestReplicasTakeNoPlaceAhead(t *testing.T) {
 // one lane gave its place at the other one back, so replicas exchanged places with each round trip, and used a
 // tenth of them, with up to 6,000 scripts for each call.
 func TestRandomFleetsUseThePlacesOfTwoLanes(t *testing.T) {
-	depart(t, 77, 6, 1, 0.7, 0.9, func(random *rand.Rand) twoLanes {
+	depart(t, 77, 4, 1, 0.7, 0.9, func(random *rand.Rand) twoLanes {
 		return twoLanes{
 			replicas: 2 + random.IntN(3), callers: 1 + random.IntN(6), places: 1 + random.IntN(3), a: wide, b: wide,
 			trip: time.Duration(200+random.IntN(3000)) * time.Microsecond, answers: time.Duration(20+random.IntN(580)) * time.Millisecond,
