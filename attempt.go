@@ -304,7 +304,15 @@ func (a *attempt) getConn(string) {
 		// Several connections in a row were dead. Idle ones are useless now; only a new one can
 		// succeed.
 		if c, ok := observerOf(a.lane).t.base.(interface{ CloseIdleConnections() }); ok {
-			c.CloseIdleConnections()
+			closed := make(chan struct{})
+			go func() {
+				c.CloseIdleConnections()
+				close(closed)
+			}()
+			select {
+			case <-closed:
+			case <-time.After(10 * time.Millisecond): // it may need a lock that net/http holds here
+			}
 		}
 	}
 }

@@ -280,6 +280,43 @@ func TestTransportMayBeTheDefault(t *testing.T) {
 	transport.CloseIdleConnections()
 }
 
+// net/http asks for a connection under the lock of its HTTP/2 connections, which closing idle ones needs, too.
+func TestDeadConnectionsAreClosedUnderALock(t *testing.T) {
+	base := &lockedBase{closed: make(chan struct{})}
+	transport := &weir.Transport{Base: base}
+	defer transport.Close()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vendor.example/", nil)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	<-base.closed
+}
+
+// A lockedBase finds eight connections dead before it sends a request, and holds a lock meanwhile.
+type lockedBase struct {
+	mu     sync.Mutex
+	closed chan struct{}
+}
+
+func (b *lockedBase) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	trace := httptrace.ContextClientTrace(req.Context())
+	for range 9 {
+		trace.GetConn("vendor.example:80")
+		trace.WroteHeaders()
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+}
+
+func (b *lockedBase) CloseIdleConnections() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.closed)
+}
+
 // Prepare may send requests of its own with the request's context. They are no resends of the call.
 func TestWhatPrepareSendsIsNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
