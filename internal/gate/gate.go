@@ -78,11 +78,6 @@ func (g *Gate) calm() bool {
 	return !g.asks.Load() && !g.pause.shut.Load() && g.course.Calm()
 }
 
-// keeps reports whether calls in flight have entries.
-func (g *Gate) keeps() bool {
-	return g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers()
-}
-
 // Take implements [throttle.Limiter]. While the gate is calm, a departure costs the
 // limiter's Take and one compare-and-swap.
 func (g *Gate) Take(now throttle.Instant, r throttle.Request) (throttle.Grant, error) {
@@ -137,7 +132,18 @@ func (g *Gate) ask(now throttle.Instant, r throttle.Request) (throttle.Grant, er
 		return granted, nil
 	}
 	t.Grant = granted
-	return g.board(t), nil
+	if g.ledgers.Hold() || g.pause.shut.Load() || g.course.Steers() { // it has an entry
+		t.Call = g.flights.Board(now, t.ID)
+	}
+	for i, v := range g.vetoes {
+		charged := v.Board(t)
+		if charged > now { // it is not allowed any more
+			g.leave(t, g.vetoes[:i])
+			return throttle.Grant{At: charged}, nil
+		}
+		granted.At = max(granted.At, charged)
+	}
+	return granted, nil
 }
 
 // held asks the vetoes, under the lock. It returns the turn that they allow, or until when one
@@ -163,23 +169,6 @@ func (g *Gate) held(now throttle.Instant, r throttle.Request) (t flight.Turn, un
 	}
 	g.opened, g.heldTo = opened, 0
 	return t, 0, nil
-}
-
-// board counts a call that departs, and undoes that if a veto does not allow it any more.
-func (g *Gate) board(t flight.Turn) throttle.Grant {
-	if g.keeps() {
-		t.Call = g.flights.Board(t.Now, t.ID)
-	}
-	granted := t.Grant
-	for i, v := range g.vetoes {
-		charged := v.Board(t)
-		if charged > t.Now {
-			g.leave(t, g.vetoes[:i])
-			return throttle.Grant{At: charged}
-		}
-		granted.At = max(granted.At, charged)
-	}
-	return granted
 }
 
 // leave takes back a departure that some vetoes have counted, the last one first.
