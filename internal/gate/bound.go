@@ -33,19 +33,11 @@ type Bound struct {
 func (g *Gate) Bind(b Bound) {
 	g.bound.Bound = b
 	g.list()
-	for _, places := range b.shared() {
-		places.Notify(func() { g.wake() })
-	}
-}
-
-// shared returns the places of all processes.
-func (b *Bound) shared() (all []store.Flights) {
 	for _, places := range [...]store.Flights{b.Fleet, b.Reserve} {
 		if places != nil {
-			all = append(all, places)
+			places.Notify(func() { g.wake() })
 		}
 	}
-	return all
 }
 
 // Bounded reports whether the calls in flight are bounded.

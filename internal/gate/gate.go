@@ -58,7 +58,6 @@ func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxP
 	return g
 }
 
-// list makes the list of vetoes.
 func (g *Gate) list() {
 	g.vetoes = append(g.vetoes[:0], &g.pause)
 	if g.Bounded() {
@@ -248,8 +247,8 @@ func (g *Gate) Landed(ctx context.Context, clock func() throttle.Instant, a *cou
 	now := clock()
 	g.flights.Lock()
 	c := g.flights.Land(now, a.ID)
-	if a.Served {
-		g.pause.served(&c)
+	if a.Served && c.Probe > 0 && c.Probe == g.pause.closing { // a probe has a good answer
+		g.pause.shut.Store(false)
 	}
 	room = room || g.heldTo > 0
 	g.flights.Unlock()

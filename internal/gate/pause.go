@@ -52,13 +52,6 @@ func (p *pause) close(until throttle.Instant) {
 	p.shut.Store(true)
 }
 
-// served opens the gate if the call, which has a good answer, is a probe.
-func (p *pause) served(c *flight.Call) {
-	if c.Probe > 0 && c.Probe == p.closing {
-		p.shut.Store(false)
-	}
-}
-
 // Ask implements veto. After the pause, the next call may depart once the last probe in
 // flight has landed, or is overdue.
 func (p *pause) Ask(t flight.Turn) (throttle.Forecast, error) {

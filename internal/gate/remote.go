@@ -69,7 +69,6 @@ func (g *Gate) Holder(now throttle.Instant, line iter.Seq[throttle.Request]) int
 	return -1
 }
 
-// first returns the first n of a line.
 func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 	return func(yield func(throttle.Request) bool) {
 		left := n
@@ -83,8 +82,10 @@ func first(line iter.Seq[throttle.Request], n int) iter.Seq[throttle.Request] {
 
 // Close implements [throttle.Remote].
 func (g *Gate) Close() error {
-	for _, places := range g.bound.shared() {
-		_ = places.Close() // it returns no error
+	for _, places := range [...]store.Flights{g.bound.Fleet, g.bound.Reserve} {
+		if places != nil {
+			_ = places.Close() // it returns no error
+		}
 	}
 	g.course.Close()
 	if c, ok := g.Limiter.(io.Closer); ok {
