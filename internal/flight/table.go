@@ -184,7 +184,9 @@ func (t *Table) Leave(id uint64) Call {
 	delete(t.calls, id)
 	t.kept.Add(-1)
 	if !c.Hangs {
-		t.end(c)
+		for _, ended := range t.Ended {
+			ended(c)
+		}
 	}
 	if t.Left != nil {
 		t.Left(c)
@@ -207,13 +209,6 @@ func (t *Table) Leave(id uint64) Call {
 	return left
 }
 
-// end reports that a call is no longer in flight.
-func (t *Table) end(c *Call) {
-	for _, ended := range t.Ended {
-		ended(c)
-	}
-}
-
 // Lapse ends overdue calls, by how long answers take here. It returns when the next one will be
 // overdue; [throttle.Never]: no other call has an entry.
 func (t *Table) Lapse(now throttle.Instant) (next throttle.Instant) {
@@ -223,7 +218,9 @@ func (t *Table) Lapse(now throttle.Instant) (next throttle.Instant) {
 			return over
 		}
 		t.fresh.Hangs = true
-		t.end(t.fresh)
+		for _, ended := range t.Ended {
+			ended(t.fresh)
+		}
 	}
 	return throttle.Never
 }
