@@ -78,8 +78,16 @@ func (l *Lane) NoteBucket(name, bucket string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.routes[name]
+	if r == nil && len(b.routes) >= maxRoutes {
+		oldest, at := "", throttle.Never
+		for other, o := range b.routes {
+			if o.used < at {
+				oldest, at = other, o.used
+			}
+		}
+		delete(b.routes, oldest)
+	}
 	if r == nil {
-		b.makeRoom()
 		r = &route{}
 		b.routes[name] = r
 	}
@@ -91,33 +99,6 @@ func (l *Lane) NoteBucket(name, bucket string) {
 		r.names[0] = bucket
 	case r.names[0] != bucket:
 		r.names, r.until = [2]string{bucket, r.names[0]}, now.Add(flapping)
-	}
-}
-
-// makeRoom drops the least recently used route if there are too many.
-func (b *buckets) makeRoom() {
-	if len(b.routes) < maxRoutes {
-		return
-	}
-	oldest, at := "", throttle.Never
-	for name, r := range b.routes {
-		if r.used < at {
-			oldest, at = name, r.used
-		}
-	}
-	delete(b.routes, oldest)
-}
-
-// begin sets up a new sub-lane by its kind.
-func (l *Lane) begin() {
-	switch of := l.sub.lane; {
-	case l.sub.kind == First:
-		l.Gate.CloseTo(l.Now())
-	case l.Course == nil || of.Course == nil:
-	case l.sub.kind == Bucket:
-		l.Course.Adopt(of.Course)
-	default:
-		l.Course.Follow(of.Course)
 	}
 }
 

@@ -208,13 +208,20 @@ func (s *Lanes) Sublane(of *Lane, part string, kind Kind) *Lane {
 		return nil
 	}
 	l.sub = &sublane{of, part, kind}
-	l.begin()
+	switch {
+	case kind == First:
+		l.Gate.CloseTo(l.Now())
+	case l.Course == nil || of.Course == nil:
+	case kind == Bucket:
+		l.Course.Adopt(of.Course)
+	default:
+		l.Course.Follow(of.Course)
+	}
 	l.enter()
 	s.sublanes.add(l)
 	return l
 }
 
-// sublanesOf returns the sub-lanes of a lane.
 func (s *Lanes) sublanesOf(of *Lane) (all []*Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,12 +254,7 @@ func (s *Lanes) Drain() { s.draining.Store(true) }
 
 // Empty reports whether all lanes are empty, and no call counted in flight.
 func (s *Lanes) Empty() bool {
-	for _, l := range s.All() {
-		if l.Requests() > 0 || l.Gate.InFlight() > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.All(), func(l *Lane) bool { return l.Requests() > 0 || l.Gate.InFlight() > 0 })
 }
 
 // Done returns a channel that is closed when the lanes are.
