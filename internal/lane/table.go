@@ -67,7 +67,6 @@ func (t *table) add(l *Lane) {
 	t.index.Store(l.name(), l)
 }
 
-// remove removes a lane.
 func (t *table) remove(l *Lane) {
 	if t.n--; l.sub != nil {
 		l.sub.lane.sublanes.Add(-1)
@@ -95,7 +94,11 @@ func (t *table) list(l *Lane) {
 // table is full, it also removes the least recently used removable one of several.
 func (t *table) room(bound int) (ok bool, gone []*Lane) {
 	now := throttle.InstantOf(time.Now())
-	t.wake(now)
+	t.mu.Lock()
+	for len(t.resting) > 0 && t.resting[0].until <= now { // they have rested
+		t.idle, t.resting = append(t.idle, t.resting[0].lane), t.resting[1:]
+	}
+	t.mu.Unlock()
 	full, most := t.n >= bound, asked
 	if full {
 		most = askedMost
@@ -105,7 +108,9 @@ func (t *table) room(bound int) (ok bool, gone []*Lane) {
 		for i, l := range lanes {
 			age := l.age()
 			if n >= most || age <= t.keep && !full {
-				t.relist(lanes[i:])
+				t.mu.Lock()
+				t.idle = append(t.idle, lanes[i:]...)
+				t.mu.Unlock()
 				return !full, gone
 			}
 			n++
@@ -144,20 +149,4 @@ func (t *table) unused() []*Lane {
 	}
 	slices.SortStableFunc(lanes, func(a, b *Lane) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
 	return lanes
-}
-
-// relist puts back the lanes that unused has taken.
-func (t *table) relist(lanes []*Lane) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle = append(t.idle, lanes...)
-}
-
-// wake puts lanes that have rested back into the list of idle lanes.
-func (t *table) wake(now throttle.Instant) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.resting) > 0 && t.resting[0].until <= now {
-		t.idle, t.resting = append(t.idle, t.resting[0].lane), t.resting[1:]
-	}
 }
