@@ -78,7 +78,8 @@ func (s *Shadow) Decide(now throttle.Instant, r throttle.Request, live Outcome) 
 
 // candidate returns the shadow limits' decision on a request that arrives now.
 func (s *Shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
-	if s.waiting(now) >= s.most {
+	over, _ := slices.BinarySearch(s.line, now+1)
+	if s.line = s.line[over:]; len(s.line) >= s.most {
 		return Rejected
 	}
 	r.Since = now
@@ -99,11 +100,4 @@ func (s *Shadow) candidate(now throttle.Instant, r throttle.Request) Outcome {
 	}
 	s.line = append(s.line, at)
 	return Held
-}
-
-// waiting returns how many requests wait in the shadow's line.
-func (s *Shadow) waiting(now throttle.Instant) int {
-	over, _ := slices.BinarySearch(s.line, now+1)
-	s.line = s.line[over:]
-	return len(s.line)
 }
