@@ -41,21 +41,14 @@ func (n Line) Forecast(ctx context.Context, t *shaping.Turn) (shaping.Forecast, 
 func (l *Lane) foresee(f *shaping.Forecast, r throttle.Request, err error) error {
 	now := l.Now()
 	r.Since = now
-	held := l.Gate.Expect(now, r).Sub(now)
-	f.Expected = max(f.Expected, l.learnedTime(f.Waiting)+max(held, 0))
+	expected := max(l.Gate.Expect(now, r).Sub(now), 0)
+	if _, plan := l.Course.Learned(); plan.Rate > 0 && l.Course.Steers() { // certain or not
+		expected += time.Duration(min(float64(f.Waiting)/plan.Rate, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
+	}
+	f.Expected = max(f.Expected, expected)
 	if closed := l.Gate.ClosedFor(now); closed > 0 && !errors.Is(err, shaping.ErrClosed) {
 		f.Wait, f.Expected, f.Lane, f.Limit, f.Reason = closed, max(f.Expected, closed), l.Key, "", throttle.ReasonPause
 		err = &shaping.Error{Err: gate.ErrPaused, Wait: closed, Waiting: f.Waiting, Lane: l.Key, Reason: throttle.ReasonPause}
 	}
 	return err
-}
-
-// learnedTime returns how long n requests take at the lane's learned rate, certain or not; zero: no
-// learned rate.
-func (l *Lane) learnedTime(n int) time.Duration {
-	_, plan := l.Course.Learned()
-	if plan.Rate <= 0 || !l.Course.Steers() {
-		return 0
-	}
-	return time.Duration(min(float64(n)/plan.Rate, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
 }

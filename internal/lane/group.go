@@ -40,7 +40,6 @@ type members struct {
 	sizes [shaping.MaxRosters]uint16
 }
 
-// membersOf returns some lanes as they are.
 func membersOf(lanes []*Lane) (m members) {
 	for i, l := range lanes {
 		m.lanes[i], m.sizes[i] = l, uint16(len(l.Limits())) //nolint:gosec // few
@@ -77,10 +76,14 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 	n := len(all)
 	rosters := make([]*shaping.Roster, n)
 	for i, l := range slices.Backward(all) {
+		made := s.groups.junction.NewRoster
 		if l.sub != nil {
-			n = i
+			n, made = i, s.groups.junction.NewPart
 		}
-		rosters[i] = s.groups.rosterOf(l)
+		if l.roster == nil {
+			l.roster = &roster{made(l.name(), l.Queue), make(map[*Group]bool)}
+		}
+		rosters[i] = l.roster.Roster
 	}
 	g := &Group{Line: Line{all[:n:n], s.groups.junction.NewQueue(rosters...), all[n:]}, members: membersOf(all)}
 	g.Queue.Line = s.settings.Line
@@ -92,18 +95,6 @@ func (s *Lanes) form(lanes []*Lane) *Group {
 		l.roster.groups[g] = true
 	}
 	return g
-}
-
-// rosterOf returns the roster of a lane, made on first use.
-func (s *groups) rosterOf(l *Lane) *shaping.Roster {
-	if l.roster == nil {
-		made := s.junction.NewRoster
-		if l.sub != nil {
-			made = s.junction.NewPart
-		}
-		l.roster = &roster{made(l.name(), l.Queue), make(map[*Group]bool)}
-	}
-	return l.roster.Roster
 }
 
 // makeRoom drops idle groups, if there are as many groups as may be.
@@ -139,7 +130,6 @@ func (s *groups) dropAll(of *Lane) {
 	}
 }
 
-// close ends the lines of all groups.
 func (s *groups) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

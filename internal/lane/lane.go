@@ -50,7 +50,7 @@ type Lane struct {
 	doubt     atomic.Pointer[doubt]   // the last; nil: there is none
 	buckets   atomic.Pointer[buckets] // nil: no answer named one
 
-	longWaits sync.Map    // waitCause -> throttle.Instant at which such a wait was logged
+	longWaits sync.Map    // reason and limit -> throttle.Instant at which such a wait was logged
 	lost      atomic.Bool // the body of an answer was never closed, and that was logged
 
 	hook shaping.Hook
@@ -65,7 +65,6 @@ type sublane struct {
 	kind Kind
 }
 
-// name returns the name of the lane in its table.
 func (l *Lane) name() string {
 	if l.sub == nil {
 		return l.Key
@@ -73,7 +72,6 @@ func (l *Lane) name() string {
 	return sublaneName(l.sub.lane, l.sub.part)
 }
 
-// sublaneName returns the name of the sub-lane of a part of a lane.
 func sublaneName(l *Lane, part string) string { return l.Key + "\x00" + part }
 
 // gone is the number of users of a lane that has left the table. It is so low
@@ -282,7 +280,6 @@ func (l *Lane) whole(old bool) bool {
 	return s.Whole || old && s.Paused == 0 && !slices.ContainsFunc(s.Limits, used)
 }
 
-// close ends the line and the limiter.
 func (l *Lane) close() error {
 	l.Queue.Close()
 	l.Observer.Closed(l.Queue.State().Store)
@@ -299,7 +296,7 @@ func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 // whom a day's limit holds for an hour.
 func (l *Lane) logLong(w shaping.Wait) {
 	wait := max(w.Planned, lineTime(l.Limits(), w.Waiting))
-	if wait <= longWait || !l.dueToLog(waitCause{w.Reason, w.Limit}) {
+	if wait <= longWait || !l.dueToLog([2]string{string(w.Reason), w.Limit}) {
 		return
 	}
 	with := []any{"wait", readable.Wait(wait), "reason", string(w.Reason), "waiting", w.Waiting + 1}

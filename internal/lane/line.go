@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/shaping"
@@ -46,12 +47,8 @@ func (n *Line) Return(t *shaping.Turn) {
 // CouldTake reports whether the lanes might let the turn go after the delay: no lane is certain to
 // reject it.
 func (n *Line) CouldTake(ctx context.Context, t *shaping.Turn, delay time.Duration) bool {
-	for _, l := range n.Lanes {
-		if l.Gate.ClosedFor(l.Now()) > delay {
-			return false
-		}
-	}
-	return n.Queue.CheckWait(ctx, t, delay) == nil
+	closed := func(l *Lane) bool { return l.Gate.ClosedFor(l.Now()) > delay }
+	return !slices.ContainsFunc(n.Lanes, closed) && n.Queue.CheckWait(ctx, t, delay) == nil
 }
 
 // Named returns the lane whose roster, or whose sub-lane's roster, has a name; if none has it,

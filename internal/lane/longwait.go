@@ -14,14 +14,8 @@ const (
 	longWaitEvery = time.Minute
 )
 
-// A waitCause is what delays a waiting request.
-type waitCause struct {
-	reason throttle.Reason
-	limit  string // the limit's name
-}
-
-// dueToLog reports whether a wait with this cause is to be logged now, and remembers that.
-func (l *Lane) dueToLog(cause waitCause) bool {
+// dueToLog reports whether a wait with this reason and limit is to be logged now, and remembers that.
+func (l *Lane) dueToLog(cause [2]string) bool {
 	now := l.Now()
 	last, logged := l.longWaits.LoadOrStore(cause, now)
 	return !logged || now.Sub(last.(throttle.Instant)) >= longWaitEvery && l.longWaits.CompareAndSwap(cause, last, now)
@@ -31,7 +25,6 @@ func (l *Lane) dueToLog(cause waitCause) bool {
 // costs one permit. 100 requests before a limit of 20/s with a burst of 20 take 4 s.
 func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
 	for _, limit := range limits {
-		limit = limit.Enforced()
 		seconds := min(float64(waiting-limit.Capacity())/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
 		longest = max(longest, time.Duration(seconds*float64(time.Second)))
 	}
