@@ -54,7 +54,6 @@ func (l *Lane) forget() {
 	l.resume()
 }
 
-// resume ends the lane's own pause.
 func (l *Lane) resume() {
 	l.pausedTo.Store(0)
 	l.Queue.Reconcile(throttle.Fact{Resumed: true})

@@ -62,7 +62,6 @@ func (s *Lanes) tune(l *Lane) error {
 	}
 }
 
-// replace replaces the limits of a lane.
 func (s *Lanes) replace(l *Lane, limits []throttle.Limit) error {
 	old := l.limits.Load()
 	limits, err := s.Ordered(*old, limits)
