@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirgo/weir/backoff"
 	"github.com/weirgo/weir/internal/course"
+	"github.com/weirgo/weir/internal/flight"
 	"github.com/weirgo/weir/internal/gate"
 	"github.com/weirgo/weir/internal/learn"
 	"github.com/weirgo/weir/internal/readable"
@@ -304,4 +305,57 @@ func (l *Lane) logLong(w shaping.Wait) {
 		with = append(with, "limit", l.Label(w.Limit))
 	}
 	l.warn("weir: requests wait for long", with...)
+}
+
+const (
+	longWait      = 30 * time.Second // the shortest wait that is logged
+	longWaitEvery = time.Minute      // the shortest time between two lines of log for one cause in a lane
+)
+
+// dueToLog reports whether a wait with this reason and limit is to be logged now, and remembers that.
+func (l *Lane) dueToLog(cause [2]string) bool {
+	now := l.Now()
+	last, logged := l.longWaits.LoadOrStore(cause, now)
+	return !logged || now.Sub(last.(throttle.Instant)) >= longWaitEvery && l.longWaits.CompareAndSwap(cause, last, now)
+}
+
+// lineTime returns the least time in which a line of waiting requests passes the limits, if each
+// costs one permit. 100 requests before a limit of 20/s with a burst of 20 take 4 s.
+func lineTime(limits []throttle.Limit, waiting int) (longest time.Duration) {
+	for _, limit := range limits {
+		seconds := min(float64(waiting-limit.Capacity())/limit.PerSecond(), (365 * 24 * time.Hour).Seconds())
+		longest = max(longest, time.Duration(seconds*float64(time.Second)))
+	}
+	return longest
+}
+
+// A Seen is the state of a lane when a call departed from it. Zero belongs to a call that
+// did not depart, and to all calls of a lane that does not learn.
+type Seen = flight.Seen
+
+// A Flight is a call in flight in a lane that bounds their number. It ends once. The
+// zero value, which calls of an unbounded lane have, is not in flight.
+type Flight struct{ lasts atomic.Bool }
+
+// Fly makes f the flight of a call that has departed, and will not be given back.
+func (l *Lane) Fly(f *Flight) { f.lasts.Store(l.Gate.Bounded()) }
+
+// Land ends a flight in the lane, and lets others depart. Ending it again does nothing.
+func (l *Lane) Land(f *Flight) {
+	if f.lasts.CompareAndSwap(true, false) {
+		l.Gate.Vacate()
+	}
+}
+
+// Lose ends a flight that can no longer be ended otherwise, because the body of its answer was
+// dropped and not closed. The first one in a lane is logged. Cancel frees the connection.
+func (l *Lane) Lose(f *Flight, cancel context.CancelCauseFunc) {
+	if !f.lasts.CompareAndSwap(true, false) {
+		return
+	}
+	if l.lost.CompareAndSwap(false, true) {
+		l.warn("weir: the body of an answer was never closed: its call counted as in flight until the garbage collector found it")
+	}
+	cancel(nil)
+	l.Gate.Vacate()
 }

@@ -94,6 +94,14 @@ func (s *Lanes) Again(l *Lane) (*Lane, error) {
 	return s.Enter(l.Key)
 }
 
+// Find returns the lane in which a request of the key would be counted, with the request
+// counted in. It makes none: it returns nil if the request's would be a new one. The error
+// is shaping.ErrClosed.
+func (s *Lanes) Find(key string) (*Lane, error) {
+	l, _, err := s.present(key, false)
+	return l, err
+}
+
 // present returns the existing lane of a key, with the request counted in. If there is none, shared
 // reports that there is no room for one, so that the shared lane must be made. It makes room if the
 // caller makes lanes.
