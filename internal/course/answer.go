@@ -111,8 +111,7 @@ func (c *Course) fact(now throttle.Instant, a *Answer) (f learn.Fact, flown *fli
 func (c *Course) mark(f *learn.Fact) {
 	m := learn.Mark{Ordinal: f.Ordinal, At: f.Departed}
 	if c.first.Ordinal == 0 {
-		c.first, c.marks = m, [2]learn.Mark{m, m}
-		return
+		c.first, c.marks[1] = m, m
 	}
 	c.marks = [2]learn.Mark{c.marks[1], m}
 }

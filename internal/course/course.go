@@ -70,8 +70,13 @@ func (c *Course) reset() {
 	c.event, c.logged, c.standing = learn.Known{}, learn.Known{}, learn.Known{}
 	c.forgot = c.Look().Ordinal() // calls in flight are identified by the flights' state at departure
 	c.marks, c.first = [2]learn.Mark{}, learn.Mark{}
-	if c.fleet != nil {
-		c.startShared()
+	if f := c.fleet; f != nil {
+		f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
+		c.bind(0, 0)
+		c.begun, c.state = true, new(learn.New(c.setting))
+		c.most.Store(0) // the plan bounds them
+		c.steers.Store(true)
+		c.plan = c.planned(0)
 		return
 	}
 	c.steers.Store(false)

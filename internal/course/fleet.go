@@ -24,16 +24,17 @@ type fleet struct {
 	obeys      bool // does not begin to learn
 	begun      bool // the state is shared by all
 
-	unsent  store.Entry      // to send, except for facts
-	facts   []learn.Fact     // to send, by the lane's clock
-	timer   *time.Timer      // for sending facts
-	lingers time.Duration    // the timer's; zero: not running
-	met     bool             // earlier knowledge was sent
-	braked  throttle.Instant // no departure before it, or before the sent refusal comes back
-	said    turning          // reason of the last urgent message
-	stepped throttle.Instant // when the store's clock was seen to move back
-	unbound bool             // readings set no ceiling in the store
-	reserve int              // departures below the ceiling that go one by one
+	unsent      store.Entry      // to send, except for facts
+	facts       []learn.Fact     // to send, by the lane's clock
+	timer       *time.Timer      // for sending facts
+	lingers     time.Duration    // the timer's; zero: not running
+	met         bool             // earlier knowledge was sent
+	braked      throttle.Instant // no departure before it, or before the sent refusal comes back
+	saidCut     int64            // of the state at the last urgent message
+	saidEpisode bool             // the same; until one of both changes, no message is urgent
+	stepped     throttle.Instant // when the store's clock was seen to move back
+	unbound     bool             // readings set no ceiling in the store
+	reserve     int              // departures below the ceiling that go one by one
 
 	local   int64            // departures of this process that the store knew at the last call
 	base    [2]int64         // ordinal and departures of this process at some call before
@@ -51,12 +52,6 @@ type fleet struct {
 	lease  func() store.Flights // of the store; nil: it bounds no calls in flight
 	places store.Flights        // bound most; nil: none were needed yet, or there can be none
 	wake   func()               // the callers in line; nil: there were none yet
-}
-
-// A turning is a point of the state's life. A message about it is urgent once.
-type turning struct {
-	cut     int64
-	episode bool
 }
 
 const (
@@ -83,17 +78,6 @@ func (c *Course) Share(with store.Replicator, learns bool, lease func() store.Fl
 	c.reset()
 	c.mu.Unlock()
 	with.Replicate(c)
-}
-
-// startShared lets the calls in flight of this process grow until something is learned.
-func (c *Course) startShared() {
-	f := c.fleet
-	f.begun, f.met, f.facts, f.rate, f.every, f.unbound = false, false, nil, 0, 1, false
-	c.bind(0, 0)
-	c.begun, c.state = true, new(learn.New(c.setting))
-	c.most.Store(0) // the plan bounds them
-	c.steers.Store(true)
-	c.plan = c.planned(0)
 }
 
 // say sends to the others at once.
@@ -257,10 +241,9 @@ func (c *Course) leased() bool {
 // note applies an answer, whether or not all calls are held. It reports whether the answer must be sent at once,
 // rather than with the next call.
 func (f *fleet) note(s *learn.State, fact learn.Fact, held bool) (urgent bool) {
-	at := turning{s.Cut, s.Episode}
 	fresh := fact.Ordinal > s.Cut || !f.begun
-	if urgent = fresh && (fact.Refused || s.Episode || !f.begun) && (at != f.said || !f.met); urgent {
-		f.said = at
+	if urgent = fresh && (fact.Refused || s.Episode || !f.begun) && (f.saidCut != s.Cut || f.saidEpisode != s.Episode || !f.met); urgent {
+		f.saidCut, f.saidEpisode = s.Cut, s.Episode
 		f.unsent.Revoke = f.unsent.Revoke || fact.Refused != s.Episode // an episode begins, or ends
 	}
 	near := f.near(&fact)

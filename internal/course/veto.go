@@ -50,7 +50,7 @@ func (c *Course) Ask(t flight.Turn) (throttle.Forecast, error) {
 	}
 	f := throttle.Forecast{Reason: throttle.ReasonConcurrency, Limit: learnedLimit}
 	if !c.steers.Load() {
-		if t.ID != 0 && c.full() && !c.silent(t.Now) {
+		if t.ID != 0 && c.full() && c.retries() > t.Now {
 			f.At = c.retries()
 		}
 		return f, nil
@@ -82,21 +82,16 @@ func (c *Course) refresh(now throttle.Instant) {
 	if steers && c.plan.Reported {
 		c.replan(now)
 	}
-	if steers && c.plan.Probe {
-		c.pass(now)
+	if steers && c.plan.Probe { // it need not be answered, if it would have been refused by now
+		if n, _ := c.flights.Recent(now, time.Hour, c.counts); n > 0 && now.Sub(c.left) >= c.state.Passed() {
+			c.state.Pass(&learn.Fact{Departed: c.left, Landed: now, Ordinal: c.last.Ordinal(), Flying: c.last.Flying(), Waited: true})
+			c.replan(now)
+		}
 	}
 	full := !steers && c.full() || steers && c.grows() && c.Look().Flying() >= c.plan.Most
-	if full && c.silent(now) {
+	if full && c.retries() <= now {
 		c.begin(&learn.Fact{})
 		c.raise(now)
-	}
-}
-
-// pass goes on before a probe is answered, if it would have been refused by now.
-func (c *Course) pass(now throttle.Instant) {
-	if n, _ := c.flights.Recent(now, time.Hour, c.counts); n > 0 && now.Sub(c.left) >= c.state.Passed() {
-		c.state.Pass(&learn.Fact{Departed: c.left, Landed: now, Ordinal: c.last.Ordinal(), Flying: c.last.Flying(), Waited: true})
-		c.replan(now)
 	}
 }
 
@@ -176,9 +171,6 @@ const learnedLimit = "learned"
 func (c *Course) retries() throttle.Instant {
 	return throttle.Instant(c.moved.Load()).Add(patience)
 }
-
-// silent reports whether no answer arrived for a while.
-func (c *Course) silent(now throttle.Instant) bool { return c.retries() <= now }
 
 // raise doubles the bound of calls in flight.
 func (c *Course) raise(now throttle.Instant) {
