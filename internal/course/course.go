@@ -125,6 +125,23 @@ func (c *Course) Configure(now throttle.Instant, limits []throttle.Limit) {
 	}
 }
 
+// SettingOf returns what the learner needs of the configured limits: the slowest of those of up to
+// a minute, to which refusals refer.
+func SettingOf(limits []throttle.Limit) learn.Setting {
+	var set learn.Setting
+	if len(limits) > 0 {
+		set.Configured = learn.AnyRate
+	}
+	for _, limit := range limits {
+		rate := limit.PerSecond()
+		if unitOf(limit.Unit) != requests || limit.Per > time.Minute || rate >= set.Configured {
+			continue
+		}
+		set.Configured, set.Burst = rate, float64(limit.Capacity())
+	}
+	return set
+}
+
 // Follow gives the course of a new sub-lane the pace at which calls leave its lane. The sub-lane is
 // made for a refusal, which refused a share of those calls.
 func (c *Course) Follow(of *Course) {

@@ -327,7 +327,7 @@ func TestFleetTakesPlacesOfItsStore(t *testing.T) {
 			now = now.Add(10 * time.Millisecond)
 			apply(8+n, false)
 		}
-		course.NewLedgers(r.Course, nil, false, false).Flights().Lapse(now.Add(time.Hour))
+		course.NewLedgers(r.Course, nil, false, false).Flights.Lapse(now.Add(time.Hour))
 		if p.most < 5 || p.flying.Load() != 1 {
 			t.Errorf("%d places are taken, want that of the call that hangs; %d are asked for", p.flying.Load(), p.most)
 		}

@@ -17,11 +17,10 @@ import (
 //
 // A call that hangs is counted for the time of its lease.
 type Ledgers struct {
-	flights *flight.Table
-	waits   bool // for resets that are exact
+	Flights *flight.Table // the calls in flight
+	Share   float64       // of a quota, see learn.Setting; set before first use
 
-	Share float64 // of a quota, see learn.Setting; set before first use
-
+	waits  bool // for resets that are exact
 	learns bool
 	all    []ledger
 	quotas []learn.Quota // those of one unit in an answer
@@ -53,9 +52,9 @@ const requests = "requests"
 // if there is one. If they wait for resets, exact ones are believed. If the lane learns, the rest
 // of quotas in other units bounds departures, too.
 func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers {
-	s := &Ledgers{flights: new(flight.Table), waits: waits, learns: learns}
+	s := &Ledgers{Flights: new(flight.Table), waits: waits, learns: learns}
 	if c != nil {
-		s.flights = c.flights
+		s.Flights = c.flights
 	}
 	if waits {
 		s.find(requests)
@@ -63,9 +62,6 @@ func NewLedgers(c *Course, limits []throttle.Limit, waits, learns bool) *Ledgers
 	s.Configure(limits)
 	return s
 }
-
-// Flights returns the table of the calls.
-func (s *Ledgers) Flights() *flight.Table { return s.flights }
 
 // Hold reports whether there are ledgers: otherwise no call is held.
 func (s *Ledgers) Hold() bool { return len(s.all) > 0 }
@@ -76,7 +72,6 @@ func (s *Ledgers) Configure(limits []throttle.Limit) {
 		s.all[i].limit = -1
 	}
 	for i, l := range slices.Backward(limits) {
-		l = l.Enforced()
 		if unit := unitOf(l.Unit); unit != requests && s.learns {
 			if ledger := s.find(unit); ledger != nil {
 				ledger.limit, ledger.burst = i, int64(l.Capacity())
@@ -97,7 +92,7 @@ func (s *Ledgers) find(unit string) *ledger {
 	if i < 0 {
 		i, s.all = len(s.all), append(s.all, ledger{unit: unit, limit: -1, ratio: 1})
 		if i == 0 {
-			s.flights.Ended = append(s.flights.Ended, s.ended)
+			s.Flights.Ended = append(s.Flights.Ended, s.ended)
 		}
 	}
 	return &s.all[i]
@@ -117,8 +112,8 @@ func (l *ledger) cost(r throttle.Request) int64 {
 // Settle applies a call's actual cost in a unit. The cost of other calls is estimated in the same
 // proportion.
 func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
-	s.flights.Lock()
-	defer s.flights.Unlock()
+	s.Flights.Lock()
+	defer s.Flights.Unlock()
 	for i := range s.all {
 		l := &s.all[i]
 		if l.unit != unit || l.limit < 0 || r.Of(l.limit) <= 0 {
@@ -132,7 +127,7 @@ func (s *Ledgers) Settle(unit string, r, actual throttle.Request) {
 
 // Ask implements the veto of a gate. A call that is held waits for an answer, at most until an instant.
 func (s *Ledgers) Ask(t flight.Turn) (f throttle.Forecast, err error) {
-	fewer := s.flights.Lapse(t.Now)
+	fewer := s.Flights.Lapse(t.Now)
 	for i := range s.all {
 		l := &s.all[i]
 		cost := l.cost(t.Request)
@@ -226,9 +221,9 @@ func (s *Ledgers) Read(now throttle.Instant, a *Answer) (wait time.Duration) {
 	if len(a.Quotas) == 0 {
 		return 0
 	}
-	s.flights.Lock()
-	defer s.flights.Unlock()
-	call := s.flights.Find(a.ID)
+	s.Flights.Lock()
+	defer s.Flights.Unlock()
+	call := s.Flights.Find(a.ID)
 	if call == nil { // it departed from another lane
 		call = &flight.Call{At: a.Departed, Hangs: true}
 	}

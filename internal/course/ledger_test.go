@@ -20,7 +20,7 @@ type bank struct {
 
 func bankOf(limits []throttle.Limit, waits, learns bool) *bank {
 	s := course.NewLedgers(nil, limits, waits, learns)
-	return &bank{Ledgers: s, flights: s.Flights()}
+	return &bank{Ledgers: s, flights: s.Flights}
 }
 
 // turn returns a call of a cost.

@@ -52,7 +52,7 @@ func NewGate(limiter throttle.Limiter, c *course.Course, s *course.Ledgers, maxP
 	if s == nil {
 		s = course.NewLedgers(c, nil, false, false)
 	}
-	g := &Gate{Limiter: limiter, course: c, ledgers: s, flights: s.Flights(), started: time.Now(), wake: func() {}}
+	g := &Gate{Limiter: limiter, course: c, ledgers: s, flights: s.Flights, started: time.Now(), wake: func() {}}
 	g.pause = pause{flights: g.flights, longest: max(maxPause, maxPause+pauseLag)}
 	g.list()
 	return g
