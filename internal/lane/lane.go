@@ -109,7 +109,6 @@ func newLane(set *Settings, from throttle.Store, key, name string, limits *[]thr
 	return l, nil
 }
 
-// bound bounds the lane's calls in flight, as the settings say.
 func (l *Lane) bound() (err error) {
 	set := l.settings
 	most, urgent := set.SharedMaxInFlight, set.ReservedInFlight
@@ -141,7 +140,6 @@ func (l *Lane) flights(key string, most int) (store.Flights, error) {
 // urgentKey follows a lane's key in the key of its places for urgent calls.
 const urgentKey = " urgent"
 
-// watch passes on to the observer the calls to the store.
 func (l *Lane) watch() store.Watch {
 	return store.Watch{Called: l.Observer.Called, Strayed: l.Observer.Strayed}
 }
@@ -287,7 +285,6 @@ func (l *Lane) close() error {
 	return l.Gate.Close()
 }
 
-// waits passes on to the log and the observer a wait that begins.
 func (l *Lane) waits(ctx context.Context, w shaping.Wait) func(error) {
 	l.logLong(w)
 	return l.Observer.Waits(ctx, w, l.Gate.Store())

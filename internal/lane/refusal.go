@@ -65,7 +65,6 @@ func (l *Lane) pause(now throttle.Instant, asked, guard time.Duration) (closed b
 	return moved && asked > l.settings.MaxPause
 }
 
-// warn logs a warning about the lane.
 func (l *Lane) warn(what string, with ...any) {
 	with = append([]any{"lane", l.Key}, with...)
 	if l.sub != nil {
