@@ -135,8 +135,12 @@ func (s *State) spare(first, count int64) {
 
 // observe takes a reading in. It returns false if the reading does not count yet.
 func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
-	first := t.Last.Ordinal == 0
+	first := t.Last.Ordinal == 0 || q.HasLimit && q.Limit != t.Limit
 	if first {
+		if t.Last.Ordinal > 0 { // another limit
+			s.contradict()
+			t.Top = 0
+		}
 		*t = Ceiling{Key: t.Key, Limit: q.Limit, Lowest: q.Remaining, Counted: f.Ordinal - int64(max(1, f.Flying)), Call: t.Call, Top: t.Top} // departures that no store counted show how much can be left
 	}
 	if q.HasWindow && q.Window > 0 {

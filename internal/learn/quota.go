@@ -31,7 +31,7 @@ const mostPermits = 1e9
 // Key identifies the quota in later answers. It is not zero.
 func (q *Quota) Key() uint64 {
 	n := uint64(0)
-	if q.HasLimit { // one name may stand for several: a limit for each model
+	if q.Name == "" && q.HasLimit {
 		n = math.Float64bits(q.Limit)
 	}
 	if q.HasWindow {

@@ -33,20 +33,3 @@ func TestEachQuotaKeepsItsOwnReserve(t *testing.T) {
 		t.Errorf("a lane without a reading keeps %.0f, bound %v, want none", kept, ok)
 	}
 }
-
-// A vendor may report a quota of one name with a limit for each model, such as 10,000 and 30,000 requests of
-// OpenAI. None contradicts the other.
-func TestQuotasOfOneNameAndTwoLimitsAreTwo(t *testing.T) {
-	s := hundred()
-	s.Setting = Setting{}
-	for i := range 40 {
-		q := Quota{Name: "requests", Unit: "requests", Limit: 10_000, Remaining: float64(9000 - i), HasLimit: true, HasRemaining: true}
-		if i%2 > 0 {
-			q.Limit, q.Remaining = 30_000, float64(40-i)
-		}
-		s.answer(false, q)
-	}
-	if c, _, ok := s.Bound(); !ok || c > float64(s.ordinal+2) || s.Doubt > 0 {
-		t.Errorf("one is left after call %d: calls up to %v depart, and doubt is %d, want two more and none", s.ordinal, c, s.Doubt)
-	}
-}
