@@ -135,8 +135,14 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 	var bucket *lane.Lane
 	ofAll := quotas
 	if c.bucket != "" || c.byRoute { // the bucket's is no quota of the whole lane
-		ofAll = nil
-		bucket = c.answeredFor(quotas)
+		if bucket = c.answeredFor(quotas); bucket != nil || c.bucket != "" {
+			ofAll = nil
+			for _, q := range quotas {
+				if q.Unit != "requests" && q.Unit != "concurrent-requests" { // only a lane has limits of tokens
+					ofAll = append(ofAll, q)
+				}
+			}
+		}
 	}
 	for _, l := range c.all() {
 		c.land(l, served, c.own(l, ofAll))

@@ -297,7 +297,7 @@ func (e *ResendError) Retryable() bool { return true }
 func (a *attempt) getConn(string) {
 	unheard, http2 := int(a.unheard.Load()), observerOf(a.lane).server.http2(a.secure)
 	switch resends := maxDeadResends; {
-	case unheard == 0:
+	case unheard == 0, a.written.Load() < 0: // it is not sent yet
 	case http2 && unheard > maxStreamResends, unheard > resends:
 		a.stop(&ResendError{Sent: unheard})
 	case !http2 && unheard == resends:

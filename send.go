@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"time"
 )
@@ -105,12 +106,15 @@ func (c *call) attempt() (out *http.Request, a *attempt, err error) {
 	if c.t.Prepare == nil {
 		return out, a, nil
 	}
+	if a != nil { // what Prepare sends, such as for a token, is no attempt
+		a.written.Store(math.MinInt32)
+	}
 	if err := c.prepare(out); err != nil {
 		return nil, nil, err
 	}
-	if a != nil { // what Prepare has sent, such as for a token, is no attempt
-		a.written.Store(0)
+	if a != nil {
 		a.unheard.Store(0)
+		a.written.Store(0)
 	}
 	return out, a, c.inTime(a)
 }

@@ -196,7 +196,7 @@ type Transport struct {
 
 	// Base sends the attempts. If nil, http.DefaultTransport is used. If its
 	// MaxConnsPerHost is set, a call may wait there a second time, after its
-	// permit.
+	// permit. If a wrapper of the Transport is http.DefaultTransport, Base must be set.
 	Base http.RoundTripper
 
 	// Prepare is called for each attempt after its wait, with a copy of the request

@@ -68,6 +68,7 @@ func TestReplicasShareBucketsAndRoutes(t *testing.T) {
 		"bucket, rate":               {testserver.TokenBucket(20, time.Second, 20), testserver.XRateLimitDelta, nil, 8, 0.95},
 		"bucket, slow":               {testserver.TokenBucket(3, time.Second, 5), testserver.XRateLimitDelta, nil, 40, 0.7},
 		"route, nothing":             {testserver.TokenBucket(20, time.Second, 20), testserver.Styles(), byRoute, 150, 0.9},
+		"route, window":              {testserver.FixedWindow(100, 10*time.Second), testserver.XRateLimitEpoch, byRoute, 8, 0.95},
 		"route, window, Retry-After": {testserver.FixedWindow(100, 10*time.Second), testserver.RetryAfterSeconds, byRoute, 70, 0.9},
 	} {
 		if testing.Short() && c.limit.Permits > 3 { // the others have many calls

@@ -292,3 +292,32 @@ func TestReportedQuotaOfARouteIsOfThatRoute(t *testing.T) {
 		}
 	})
 }
+
+// If there is no room for the sub-lane of a route, its quota is taken for the lane's.
+func TestReportedQuotaWithoutRoomIsOfTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vendor := &testserver.Vendor{
+			Limits: []testserver.Limit{testserver.FixedWindow(20, 10*time.Second)}, Styles: []testserver.Style{testserver.XRateLimitEpoch},
+			Key: func(req *http.Request) string { return req.URL.Path }, Service: 20 * time.Millisecond,
+		}
+		r := harness.PipeRig(t, vendor, &weir.Transport{MaxLanes: 1, Dialect: harness.ScopedBy(headers.ScopeRoute)})
+		call := func(path string) {
+			req := r.Request(t.Context(), "")
+			req.URL.Path = path
+			r.Want("GET", r.Do(req), http.StatusOK)
+		}
+		call("/a") // it has the room
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for range 8 {
+					call("/b")
+				}
+			})
+		}
+		callers.Wait()
+		if n, took := vendor.Arrivals().Count(http.StatusTooManyRequests), r.Now(); n > 1 || took > 33*time.Second {
+			t.Errorf("65 calls took %v, and %d were refused, want 30 s and 1 at most", took, n)
+		}
+	})
+}

@@ -58,13 +58,18 @@ func TestTokensThatAreLeftBoundCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits   []testserver.Limit
 		estimate float64
+		scope    headers.Scope // of refusals, and of quotas of requests
 	}{
-		"tokens":              {[]testserver.Limit{tokens}, 1},
-		"tokens and requests": {[]testserver.Limit{tokens, calls}, 1},
-		"estimates too high":  {[]testserver.Limit{tokens}, 2},
+		"tokens":              {[]testserver.Limit{tokens}, 1, headers.ScopeUnknown},
+		"tokens and requests": {[]testserver.Limit{tokens, calls}, 1, headers.ScopeUnknown},
+		"requests by route":   {[]testserver.Limit{tokens, calls}, 1, headers.ScopeRoute},
+		"estimates too high":  {[]testserver.Limit{tokens}, 2, headers.ScopeUnknown},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := pricedRig(t, testserver.Pipe, modelVendor(test.limits...), test.estimate)
+			dialect := *r.Transport.Dialect
+			dialect.Scope = test.scope
+			r.Transport.Dialect = &dialect
 			base := r.Transport.Base
 			r.Transport.Base = harness.BaseFunc(func(req *http.Request) (*http.Response, error) {
 				time.Sleep(time.Millisecond + rand.N(2*time.Millisecond)) // calls overtake each other
