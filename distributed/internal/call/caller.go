@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/distributed/internal/conn"
@@ -25,9 +26,9 @@ import (
 type Caller struct {
 	Hub  *Hub
 	Link *Link
-	Lane string // its name, as in keys and messages
-	Key  string // decides which node holds the lane
-	watched
+	Lane string                      // its name, as in keys and messages
+	Key  string                      // decides which node holds the lane
+	By   atomic.Pointer[store.Watch] // nil: no watch
 
 	Mu       sync.Mutex
 	Node     *node // that holds the key, if known
@@ -238,3 +239,99 @@ func (c *Caller) Notify(wake func()) {
 
 // Attached makes the caller use the link.
 func (c *Caller) Attached(k *Link) { c.Link, c.Node = k, k.node("") }
+
+// Watch implements [store.Limiter] and [store.Flights].
+func (c *Caller) Watch(by store.Watch) { c.By.Store(&by) }
+
+func (c *Caller) caller() *Caller { return c }
+
+// called passes on a call that has ended, with the cause of a failure.
+func (c *Caller) called(operation store.Operation, began time.Time, took time.Duration, cause string) {
+	if by := c.By.Load(); by != nil && by.Called != nil {
+		by.Called(store.Call{Operation: operation, Began: began, Took: took, Cause: cause})
+	}
+}
+
+// A trip estimates the usual round trip to the store, and its spread, as RFC
+// 6298 does, section 2.
+type trip struct {
+	Mean, spread time.Duration // zero: no call yet
+	rough        bool          // the estimate is of a call that may have dialled
+	stood        time.Duration // total time of calls in a row whose deadlines fired late
+}
+
+// Saw applies the duration of a call. A call that may have dialled, the first or one after a loss,
+// restarts the estimate, until the next call.
+func (t *trip) Saw(took time.Duration, dialled bool) {
+	t.stood = 0
+	if dialled || t.rough {
+		t.Mean, t.spread, t.rough = took, took/2, dialled
+		return
+	}
+	off := took - t.Mean
+	t.Mean += off / 8
+	if off < 0 {
+		off = -off
+	}
+	t.spread += (off - t.spread) / 4
+}
+
+// Usual returns how long nearly every round trip takes at most.
+func (t *trip) Usual() time.Duration { return t.Mean + 4*t.spread }
+
+// TimerSlack is how late a timer of the runtime usually wakes, and more.
+const TimerSlack = 2 * time.Millisecond
+
+// Lead returns how long before the last permit in hand the next ones must be
+// asked for.
+func (t *trip) Lead() time.Duration { return t.Usual() + TimerSlack }
+
+// Deadline returns how long a call may take.
+func (t *trip) Deadline(set *Settings) time.Duration {
+	return min(max(4*t.Mean, set.Deadline), set.MaxDeadline)
+}
+
+// Fresh reports whether the reply to a call of this duration may be believed. A reply that waited
+// in the socket of a stopped process looks as if just written. The first call may have to dial.
+func (t *trip) Fresh(took time.Duration, met bool, tolerance time.Duration, set *Settings) bool {
+	if !met {
+		return took <= tolerance+set.Deadline/2
+	}
+	return took <= tolerance+max(t.Usual(), set.Deadline)
+}
+
+// excuses reports whether a failed call says nothing about the store, because this process stopped.
+// On busy processors that may repeat while Redis is down. So callers wait no longer once such calls
+// in a row took as long as a first call may take.
+func (t *trip) excuses(stalled bool, took, deadline time.Duration, set *Settings) bool {
+	if !stalled {
+		t.stood = 0
+		return false
+	}
+	excused := t.stood < set.FirstDeadline
+	t.stood += min(took, 2*deadline) // a long stop counts as one
+	return excused
+}
+
+// Settings are a store's settings with their defaults filled in.
+type Settings struct {
+	Policy        string // for a loss, as logs have it
+	FailOpen      bool   // a loss leaves each replica the whole limits
+	FailClosed    bool   // a loss rejects all calls; neither: each replica has a share
+	Share         float64
+	Replicas      int
+	Horizon       time.Duration
+	Prefetch      time.Duration
+	Deadline      time.Duration
+	MaxDeadline   time.Duration
+	FirstDeadline time.Duration
+	BreakAfter    uint32
+	BreakFor      time.Duration
+	Lease         time.Duration
+}
+
+// DefaultReplicas is what a lane for which Redis never answered divides by.
+const DefaultReplicas = 100
+
+// Local reports whether a loss leaves each replica a share of the limits.
+func (s *Settings) Local() bool { return !s.FailOpen && !s.FailClosed }

@@ -39,7 +39,7 @@ type Hub struct {
 type Part interface {
 	Close() error
 	Deliver(message string) // published for the lane by a replica or the script
-	Watcher() *watched
+	caller() *Caller
 	WakeQueue()
 }
 
@@ -110,13 +110,13 @@ func (h *Hub) parts(lane string) []Part {
 
 // watched returns any part that is watched, for events of the store itself; nil if no
 // part is.
-func (h *Hub) watched() *watched {
+func (h *Hub) watched() *Caller {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	for _, parts := range h.open {
 		for _, p := range parts {
-			if w := p.Watcher(); w.By.Load() != nil {
-				return w
+			if c := p.caller(); c.By.Load() != nil {
+				return c
 			}
 		}
 	}

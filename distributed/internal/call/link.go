@@ -103,8 +103,8 @@ func (k *Link) log(level slog.Level, text string, args ...any) {
 // lacksGrant logs, once, that the grant for the channel is missing. Each time it reports
 // that to the watch of a limiter.
 func (k *Link) lacksGrant(client redis.UniversalClient, began time.Time, err error) {
-	if w := k.hub.watched(); w != nil {
-		w.called(store.OperationSubscribe, began, time.Since(began), "channel")
+	if c := k.hub.watched(); c != nil {
+		c.called(store.OperationSubscribe, began, time.Since(began), "channel")
 	}
 	if k.denied.Swap(true) {
 		return
