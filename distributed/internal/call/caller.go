@@ -129,7 +129,14 @@ func (c *Caller) Make(self Lane, p script.Program, prepare func() ([]any, store.
 	ended := conn.ErrStalled // also if the call panics
 	defer func() { done(ended) }()
 	words, operation := prepare()
-	v, o := c.run(p, words, began, longest)
+	sent := time.Now()
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(longest))
+	defer cancel()
+	v, err := c.Link.Client.Run(ctx, p.Hash, p.Source, words)
+	o = Outcome{began: began, longest: longest, Read: time.Now(), Err: err, Cause: conn.CauseOf(err)}
+	o.Took = o.Read.Sub(sent)
+	// The deadline fired late if this process stopped.
+	o.stalled = o.Cause == "timeout" && o.Read.Sub(began) > longest+max(longest/2, 20*time.Millisecond)
 	if o.Err == nil {
 		if o.Err = read(v); o.Err != nil {
 			o.Cause = "reply"
@@ -165,19 +172,6 @@ func (c *Caller) depart(self Lane) (began time.Time, deadline time.Duration, don
 		before.Left(self)
 	}
 	return began, deadline, n.Allow()
-}
-
-// run runs a script once, in the time left of a call that began then.
-func (c *Caller) run(p script.Program, words []any, began time.Time, longest time.Duration) (v any, o Outcome) {
-	sent := time.Now()
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(longest))
-	defer cancel()
-	v, err := c.Link.Client.Run(ctx, p.Hash, p.Source, words)
-	o = Outcome{began: began, longest: longest, Read: time.Now(), Err: err, Cause: conn.CauseOf(err)}
-	o.Took = o.Read.Sub(sent)
-	// The deadline fired late if this process stopped.
-	o.stalled = o.Cause == "timeout" && o.Read.Sub(began) > longest+max(longest/2, 20*time.Millisecond)
-	return v, o
 }
 
 // Answered applies the duration of a call that was answered. That ends a loss.

@@ -81,23 +81,17 @@ func (c *Clock) Learn(now int64, read throttle.Instant, took, tolerance time.Dur
 		c.least, c.confirms = sample, read.Add(judgment)
 	default:
 		c.least = min(c.least, sample)
-		c.weigh(sample, read, sample > c.ahead.Add(tolerance))
-	}
-}
-
-// weigh applies the difference of a reply, which may have come too late for permits for now.
-// After lateReplies such replies in a row the least of their differences is in force.
-func (c *Clock) weigh(sample, read throttle.Instant, late bool) {
-	if !late {
-		c.late = 0
-		return
-	}
-	if c.late++; c.late == 1 {
-		c.soonest = sample
-	}
-	c.soonest = min(c.soonest, sample)
-	if c.late >= lateReplies {
-		c.adopt(c.soonest, read)
+		if sample <= c.ahead.Add(tolerance) {
+			c.late = 0
+			return
+		}
+		// It came too late for permits for now.
+		if c.late++; c.late == 1 || sample < c.soonest {
+			c.soonest = sample
+		}
+		if c.late >= lateReplies {
+			c.adopt(c.soonest, read)
+		}
 	}
 }
 

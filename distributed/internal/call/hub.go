@@ -101,13 +101,6 @@ func (h *Hub) Close() {
 	h.calling.Wait()
 }
 
-// parts returns what is open for a lane.
-func (h *Hub) parts(lane string) []Part {
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
-	return slices.Clone(h.open[lane])
-}
-
 // watched returns any part that is watched, for events of the store itself; nil if no
 // part is.
 func (h *Hub) watched() *Caller {

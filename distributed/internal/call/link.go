@@ -156,13 +156,7 @@ func NewNode(h *Hub, addr string, room int) *node {
 // nodeOf returns the node that holds a key, or before if the Cluster does not return it. The nodes
 // of a Cluster, and of a Ring, fail independently.
 func (k *Link) nodeOf(key string, before *node) *node {
-	ctx := k.stopped
-	if k.Client.Clustered() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, k.hub.Set.Deadline)
-		defer cancel()
-	}
-	if addr, ok := k.Client.Home(ctx, key); ok {
+	if addr, ok := k.Client.Home(k.stopped, key, k.hub.Set.Deadline); ok {
 		return k.node(addr)
 	}
 	return before

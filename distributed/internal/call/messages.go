@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,7 +128,10 @@ func (k *Link) deliver(message string) {
 		slots, names, _ := strings.Cut(rest, " ")
 		lane, rest = lane+slots, names
 	}
-	for _, p := range k.hub.parts(lane) {
+	k.hub.Mu.Lock()
+	parts := slices.Clone(k.hub.open[lane])
+	k.hub.Mu.Unlock()
+	for _, p := range parts {
 		p.Deliver(rest)
 	}
 }

@@ -158,25 +158,21 @@ func (c *Client) Publishers() []redis.UniversalClient {
 }
 
 // Home returns the address of the server that holds a key of a Cluster or a Ring. It
-// reports false if there is only one server, or if the Cluster does not return it.
-func (c *Client) Home(ctx context.Context, key string) (addr string, ok bool) {
+// reports false if there is only one server, or if the Cluster does not return it within a time.
+func (c *Client) Home(ctx context.Context, key string, within time.Duration) (addr string, ok bool) {
 	switch c := c.Redis.(type) {
 	case *redis.Ring:
 		if shard, err := c.GetShardClientForKey(key); err == nil {
 			return shard.Options().Addr, true
 		}
-	case *redis.ClusterClient:
+	case *redis.ClusterClient: // it may ask the network
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
 		if master, err := c.MasterForKey(ctx, key); err == nil {
 			return master.Options().Addr, true
 		}
 	}
 	return "", false
-}
-
-// Clustered reports whether Home asks the network.
-func (c *Client) Clustered() bool {
-	_, ok := c.Redis.(*redis.ClusterClient)
-	return ok
 }
 
 // servers are a client's servers by its options.
