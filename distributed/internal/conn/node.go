@@ -73,10 +73,7 @@ func NewNode(addr string, room int, breakAfter uint32, breakFor time.Duration, c
 
 // Allow returns a function that must be called with the result of the call; nil if no call may run.
 func (n *Node) Allow() (done func(error)) {
-	done, err := n.breaker.Allow()
-	if err != nil {
-		return nil
-	}
+	done, _ = n.breaker.Allow() // nil with the error
 	return done
 }
 
@@ -215,4 +212,27 @@ func (n *Node) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.probe.Stop()
+}
+
+// A Timer calls Ring when it is due, and can be set repeatedly. It is made when first set, because
+// most timers never are.
+type Timer struct {
+	Ring func()
+	t    *time.Timer
+}
+
+// Set sets the timer to ring after a time, in place of an earlier setting.
+func (t *Timer) Set(d time.Duration) {
+	if t.t == nil {
+		t.t = time.AfterFunc(d, t.Ring)
+	} else {
+		t.t.Reset(d)
+	}
+}
+
+// Stop stops the timer, unless it has rung.
+func (t *Timer) Stop() {
+	if t.t != nil {
+		t.t.Stop()
+	}
 }
