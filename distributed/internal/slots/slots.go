@@ -80,23 +80,16 @@ func (f *Lane) bound() int {
 // open reports whether nothing bounds the calls in flight: no slots are leased then.
 func (f *Lane) open() bool { return f.bound() == store.MostFlights }
 
-// allowed returns how many calls may be in flight here.
+// allowed returns how many calls may be in flight here. In a loss the policy decides, once the lease
+// has ended.
 func (f *Lane) allowed(now time.Time) int {
-	switch {
+	switch set := &f.Hub.Set; {
 	case f.open():
 		return store.MostFlights
 	case !f.Lost:
 		return f.lease.allows(now)
 	case f.lease.Has > 0 && now.Before(f.lease.until): // no other replica can have them in turn
 		return f.lease.Has
-	default:
-		return f.share()
-	}
-}
-
-// share returns how many calls may be in flight under the policy for a loss.
-func (f *Lane) share() int {
-	switch set := &f.Hub.Set; {
 	case set.FailClosed:
 		return 0
 	case set.FailOpen:
@@ -206,4 +199,161 @@ func (f *Lane) Close() error {
 // returnAll begins a call that gives back unused slots, and reports whether there are any.
 func (f *Lane) returnAll() bool {
 	return f.lease.holds(time.Now()) > f.flying && !f.Lost && f.begin()
+}
+
+// begin begins a call in the background, once there is a connection for it, and reports
+// whether one is in progress.
+func (f *Lane) begin() bool {
+	_, ok := f.Start(f, f.waiting > 0)
+	return ok
+}
+
+// Call implements [conn.Caller]. It applies the outcome, wakes the queue, and calls again if that is
+// due.
+func (f *Lane) Call() {
+	var got script.LeaseReply
+	o := f.Make(f, script.Slots, f.prepare, func(v any) (err error) {
+		got, err = script.DecodeLease(v)
+		return err
+	})
+	f.Mu.Lock()
+	f.Landed()
+	if o.Cause != call.Open {
+		f.stats.Calls++
+	}
+	switch {
+	case o.Err == nil:
+		f.Answered(o.Took)
+		f.lease.renew(&got, time.Now(), o.Read.Add(-o.Took), f.Hub.Set.Lease, f.flying)
+		f.stats.Fleet, f.stats.Processes = got.Fleet, got.Replicas
+	case o.Cause != call.Open:
+		f.stats.Failures++
+		fallthrough
+	default:
+		f.Failed(f, &o)
+	}
+	f.Mu.Unlock()
+	f.WakeQueue() // callers depart before slots are given back
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Underway = false
+	if f.Closed {
+		if !f.returnAll() {
+			f.Hub.Detach(call.SlotsMessage+f.Lane, f)
+		}
+		return
+	}
+	if f.Lost {
+		f.AskLater(f)
+	}
+	f.consider(time.Now())
+}
+
+// callTime is how long a replica that was asked to call may take. Then its slots go to another
+// replica.
+const callTime = time.Second
+
+// prepare returns the words of a call, and gives back the slots that this replica does not keep.
+func (f *Lane) prepare() ([]any, store.Operation) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	now, set, t := time.Now(), &f.Hub.Set, &f.sent
+	if f.lease.Has = f.keeps(now); f.lease.Has <= f.lease.Sure { // the others go back
+		f.lease.turn = time.Time{}
+	}
+	wants := f.wants(now)
+	t.number, t.at, t.wants, t.learned, t.summoned = t.number+1, now, wants, f.learned, false
+	t.since, t.peak = now, wants
+	return append(conn.Command(nil, []any{f.Key}),
+		f.id, t.number, f.most, script.Micros(set.Lease), f.lease.Has, max(wants, f.flying), script.Micros(callTime),
+		f.Hub.Channel, call.SlotsMessage+" "+f.Lane, f.learned, int64(f.at)/1000), store.OperationLease
+}
+
+// Lose puts the policy for a loss in force.
+func (f *Lane) Lose(cause string) { f.Lost, f.Cause = true, cause }
+
+// Probe calls a store that did not answer.
+func (f *Lane) Probe() {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Lost && !f.Closed && !f.Underway {
+		f.begin()
+	}
+}
+
+// Restore ends the loss after the node has answered another lane. A replica without callers in line
+// or in flight does not call the store.
+func (f *Lane) Restore(int) (owes bool) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Closed || !f.Lost || f.Underway {
+		return false
+	}
+	if f.flying+f.waiting > 0 {
+		f.begin()
+	} else {
+		f.Recover()
+		f.consider(time.Now())
+	}
+	return false
+}
+
+// A lease is the slots of a lane that a replica was granted, each for one call in flight. Its
+// arithmetic takes the instant. The zero lease has no slots.
+type lease struct {
+	script.LeaseReply           // the last one, but for slots that were given back since
+	until             time.Time // when they end; zero: never granted
+	turn              time.Time // end of its turn; zero: no turn
+	unused            bool      // no call has departed in its turn
+	freed             time.Time // when another's lease may end; zero: no other lease
+}
+
+const (
+	// slotTurn is how long a replica keeps the slot that it has in turn: several calls of a usual
+	// length share the cost of handing it on.
+	slotTurn = 250 * time.Millisecond
+	// unusedTurn is how long it keeps the slot until a call departs: its permit may fall due later. With
+	// five seconds, calls that take ten to earn waited for good beside cheaper ones.
+	unusedTurn = time.Minute
+
+	// slotIdle is how long a replica keeps slots that it does not use, while no other replica
+	// wants them.
+	slotIdle = 100 * time.Millisecond
+)
+
+// holds returns how many slots it has.
+func (l *lease) holds(now time.Time) int {
+	if !now.Before(l.until) {
+		return 0
+	}
+	return l.Has
+}
+
+// allows returns how many calls may be in flight: a call departs if there are fewer.
+func (l *lease) allows(now time.Time) int {
+	if !l.Contended {
+		return l.holds(now)
+	}
+	fair := l.Sure
+	if now.Before(l.turn) {
+		fair += l.Extra
+	}
+	return min(l.holds(now), fair)
+}
+
+// renew applies a reply, read now, to a call sent at an instant, while calls are in flight.
+func (l *lease) renew(got *script.LeaseReply, now, left time.Time, lasts time.Duration, flying int) {
+	l.LeaseReply = *got
+	l.until = left.Add(lasts) // the store counts from later
+	if l.freed = (time.Time{}); got.Ends > 0 {
+		l.freed = now.Add(got.Ends)
+	}
+	switch {
+	case !l.Contended || l.Has <= l.Sure:
+		l.turn = time.Time{}
+	case l.turn.IsZero() && flying > l.Sure:
+		l.turn = now.Add(slotTurn)
+	case l.turn.IsZero():
+		l.turn, l.unused = now.Add(unusedTurn), true
+	}
 }
