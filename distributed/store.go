@@ -97,6 +97,12 @@ var (
 	_ store.FlightStore = (*Store)(nil)
 )
 
+// ErrClosed is matched by errors of a store that was closed.
+var ErrClosed = call.ErrClosed
+
+// ErrUnavailable is matched by the error with which [FailClosed] refuses.
+var ErrUnavailable = call.ErrUnavailable
+
 // New returns a store that shares limits under a namespace, such as the name of the vendor's
 // account. rdb is a client of its Redis: a single node, one found by Sentinel, a Cluster, or a
 // Ring. It panics if rdb is nil.

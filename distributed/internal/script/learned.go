@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
-
 	"github.com/weirgo/weir/throttle"
 )
 
@@ -47,7 +46,10 @@ type pacing struct{ unit, den, hold, alone, since, keep, unbound, reserve int64 
 
 // NewUpdate returns an update with a pace.
 func NewUpdate(p store.Pacing) *Update {
-	unit, den := interval(p.Interval)
+	unit, den := int64(1), int64(1)
+	if p.Interval > 0 {
+		unit, den = reduce(int64(min(p.Interval, 31*24*time.Hour)), 1000) // at most a month
+	}
 	t := &Update{pacing: pacing{
 		unit: unit, den: den, hold: max(int64(p.NotBefore)/1000, 0), since: max(p.ProbeAfter, 0), keep: max(Micros(p.TTL), 0), reserve: int64(max(p.Reserve, 0)),
 	}}
@@ -58,14 +60,6 @@ func NewUpdate(p store.Pacing) *Update {
 		t.unbound = 1
 	}
 	return t
-}
-
-// interval returns an interval as unit/den µs, at most a month.
-func interval(d time.Duration) (unit, den int64) {
-	if d <= 0 {
-		return 1, 1
-	}
-	return reduce(int64(min(d, 31*24*time.Hour)), 1000)
 }
 
 // usual reports whether a usual call can send the update, as usual.lua reads it. Callers must not

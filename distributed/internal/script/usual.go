@@ -28,16 +28,6 @@ func (r *Request) usual() bool {
 	return !slices.ContainsFunc(r.Groups[0].Costs, func(n int64) bool { return n != 1 })
 }
 
-// areUsual reports whether they are one or two buckets that are not slow.
-func (e *EncodedLimits) areUsual() bool {
-	for i := range e.Limits {
-		if e.Limits[i].Windows() || e.Limits[i].Slow() {
-			return false
-		}
-	}
-	return !e.Reserves && len(e.Limits) > 0 && len(e.Limits) <= mostUsual
-}
-
 // usualArgs appends the arguments of a usual call.
 func (r *Request) usualArgs(buf []any) []any {
 	var g Group
@@ -64,8 +54,9 @@ func (r *Request) usualArgs(buf []any) []any {
 		if l.field == paceField {
 			l.unit, l.den, l.claim = r.Update.unit, r.Update.den, r.Update.claim()
 		}
-		spare, rest := l.intervals(int64(max(l.limit.Burst, 1)) - 1)
-		for _, n := range [...]int64{l.unit, l.den, l.unit / l.den, spare, rest} {
+		high, low := bits.Mul64(uint64(max(l.limit.Burst, 1)-1), uint64(l.unit))
+		spare, rest := bits.Div64(high, low, uint64(l.den)) // until the burst is whole: µs, and the rest in 1/den
+		for _, n := range [...]int64{l.unit, l.den, l.unit / l.den, int64(spare), int64(rest)} {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(n))
 		}
 		names[2*i], names[2*i+1] = l.field, l.claim
@@ -85,13 +76,6 @@ func (r *Request) usualArgs(buf []any) []any {
 	}
 	buf = append(buf, packed, field.Text, update, message)
 	return append(buf, names[:2*len(limits)]...)
-}
-
-// intervals returns the time of n permits: whole microseconds, and the rest in 1/den.
-func (e *encodedLimit) intervals(n int64) (whole, rest int64) {
-	high, low := bits.Mul64(uint64(n), uint64(e.unit))
-	quotient, remainder := bits.Div64(high, low, uint64(e.den))
-	return int64(quotient), int64(remainder)
 }
 
 // A LaneField is the field "lane" of a lane's hash, as lane.lua has it. A usual call sends the
