@@ -33,17 +33,6 @@ func (f *flight) ahead() bool {
 	return !f.dated && len(f.request.Groups) > 0 && f.request.Groups[0].Age < 0
 }
 
-// failed returns the reports to send again because no reply came. If the script may have
-// run, those are the ones that are strict if they are sent twice: not those that give permits
-// back.
-func (f *flight) failed(executed bool) (again reports) {
-	again, f.reports = f.reports, nil
-	if executed {
-		again = slices.DeleteFunc(again, func(p pending) bool { return p.gives() })
-	}
-	return again
-}
-
 // granted returns the permits of a reply, dated by the queue's clock. The reply
 // counts permits in the order of the groups in line:
 //
@@ -127,7 +116,8 @@ func (l *Limiter) land(o *call.Outcome, got *script.Reply) {
 // missed applies a call that was not answered. If the script may have run all the same, the
 // permits that it granted are lost.
 func (l *Limiter) missed(cause string) {
-	req, ran := &l.flight.request, conn.Executed(cause)
+	req, ran, again := &l.flight.request, conn.Executed(cause), l.flight.reports
+	l.flight.reports = nil
 	l.stats.Failures++
 	if s := l.learning; s != nil {
 		if s.revokes = false; ran {
@@ -138,8 +128,8 @@ func (l *Limiter) missed(cause string) {
 		for _, g := range req.Groups {
 			l.stats.Unknown += uint64(g.Count)
 		}
+		again = slices.DeleteFunc(again, func(p pending) bool { return p.gives() }) // the others are strict if sent twice
 	}
-	again := l.flight.failed(ran)
 	if req.Limits != l.encoded {
 		again = again.timed()
 	}

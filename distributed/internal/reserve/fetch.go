@@ -179,7 +179,11 @@ func (l *Limiter) looked(r throttle.Request) bool {
 		return true
 	}
 	req := &l.flight.request
-	req.Groups = l.flight.appendGroup(req.Groups, c, age(s.now, &r))
+	age := time.Duration(0) // how long it has been in line
+	if r.Since != 0 {
+		age = max(s.now.Sub(r.Since), 0)
+	}
+	req.Groups = l.flight.appendGroup(req.Groups, c, age)
 	if s.until = max(s.until, r.Until); r.Until == 0 {
 		s.until = throttle.Never
 	}
@@ -258,14 +262,6 @@ func (l *Limiter) covered(now throttle.Instant, n int, c []int64) throttle.Insta
 		due = min(due, l.known.at.Add(askAgain))
 	}
 	return due
-}
-
-// age returns how long a request has been in line.
-func age(now throttle.Instant, r *throttle.Request) time.Duration {
-	if r.Since == 0 {
-		return 0
-	}
-	return max(now.Sub(r.Since), 0)
 }
 
 // appendGroup appends a request to groups: to the last of them if its costs are equal.

@@ -237,7 +237,11 @@ func (l *Limiter) Forecast(now throttle.Instant, r throttle.Request) throttle.Fo
 		i = l.awaits(l.hand, now, c)
 	}
 	if l.Lost {
-		return l.outage.forecast(now, r)
+		f := throttle.Forecast{At: now}                                               // without an instant to come: the store may be back before
+		if local := l.outage.local; local != nil && local.Forecast(now, r).At > now { // perhaps Never: for a cost that only the spaced limits let go
+			f.Reason = throttle.ReasonStore
+		}
+		return f
 	}
 	f := throttle.Forecast{At: now, Reason: throttle.ReasonStore}
 	for k, next := range l.known.next {
@@ -268,8 +272,13 @@ func (l *Limiter) Refund(now throttle.Instant, g throttle.Grant, r throttle.Requ
 	if free(c) || g.At > now || l.Closed || l.check(&r) != nil {
 		return
 	}
-	if g.Ref.Instant == 0 {
-		l.outage.refund(now, g, r, c)
+	if o := &l.outage; g.Ref.Instant == 0 { // a permit of local
+		if o.local != nil {
+			o.local.Refund(now, g, r)
+		}
+		for i := range o.spent {
+			o.spent[i] = max(o.spent[i]-c[i], 0)
+		}
 		return
 	}
 	l.demand.vain = max(l.demand.vain, l.demand.before)

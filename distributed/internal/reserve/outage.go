@@ -119,25 +119,6 @@ func (l *Limiter) takeLocal(now throttle.Instant, r throttle.Request) (throttle.
 	return g.At, nil
 }
 
-// forecast is Forecast of local, without its instant: the store may be back before.
-func (o *outage) forecast(now throttle.Instant, r throttle.Request) throttle.Forecast {
-	f := throttle.Forecast{At: now}
-	if o.local != nil && o.local.Forecast(now, r).At > now { // perhaps Never: for a cost that only the spaced limits let go
-		f.Reason = throttle.ReasonStore
-	}
-	return f
-}
-
-// refund takes back a permit of local that was not used.
-func (o *outage) refund(now throttle.Instant, g throttle.Grant, r throttle.Request, c []int64) {
-	if o.local != nil {
-		o.local.Refund(now, g, r)
-	}
-	for i := range o.spent {
-		o.spent[i] = max(o.spent[i]-c[i], 0)
-	}
-}
-
 // reconcile passes a fact of the vendor to local, also outside an outage.
 func (o *outage) reconcile(now throttle.Instant, f throttle.Fact) {
 	if o.local != nil {

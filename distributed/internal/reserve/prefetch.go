@@ -46,11 +46,6 @@ func (p *pace) quiet(now throttle.Instant) bool {
 	return now.Sub(p.last) > longest
 }
 
-// steady reports whether callers are expected at the pace.
-func (p *pace) steady(now throttle.Instant) bool {
-	return p.count == paceSteady && p.gap > 0 && !p.quiet(now)
-}
-
 const (
 	aheadShare    = 4  // a run ahead of callers takes at most a fourth of a burst from other replicas
 	aheadLeast    = 4  // so many callers must be expected in the time of a run
@@ -61,7 +56,7 @@ const (
 // not.
 func (l *Limiter) foresight(now throttle.Instant) time.Duration {
 	p, set := &l.demand.pace, &l.Hub.Set
-	if set.Prefetch == 0 || !l.encoded.Usual || !p.steady(now) || len(p.costs) != len(l.limits) {
+	if set.Prefetch == 0 || !l.encoded.Usual || len(p.costs) != len(l.limits) || p.count < paceSteady || p.gap <= 0 || p.quiet(now) {
 		return 0
 	}
 	ahead := min(set.Prefetch, set.Horizon, atHand*p.gap)
