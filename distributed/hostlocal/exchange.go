@@ -1,6 +1,7 @@
 package hostlocal
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"sync"
@@ -146,8 +147,11 @@ func (x *exchange) propose() (u *update, ok bool) {
 		l.mu.Unlock()
 		return nil, false
 	}
-	v := x.view()
-	v.Canceled, x.lapsed = x.lapsed, nil
+	v := store.FleetState{
+		Now: throttle.InstantOf(time.Now()).Add(l.st.ahead), ClockOffset: l.off, Ordinal: x.ordinal, Landed: x.landed, Last: throttle.Instant(l.st.learned.last),
+		Replicas: max(len(l.st.members), 1), RoundTrip: usualTrip, Canceled: x.lapsed,
+	}
+	x.lapsed = nil
 	u = &update{place: x.place, ordinal: x.ordinal, landed: x.landed}
 	condense := x.wanted || x.place-x.from > condenseAt
 	l.mu.Unlock()
@@ -165,16 +169,6 @@ func (x *exchange) propose() (u *update, ok bool) {
 	x.entry.Join(e, mostEntries)
 	u.entry = x.entry
 	return u, true
-}
-
-// view returns the state of the lane as this process knows it.
-func (x *exchange) view() store.FleetState {
-	l := x.limiter
-	now := throttle.InstantOf(time.Now()).Add(l.st.ahead)
-	return store.FleetState{
-		Now: now, ClockOffset: l.off, Ordinal: x.ordinal, Landed: x.landed, Last: throttle.Instant(l.st.learned.last),
-		Replicas: max(len(l.st.members), 1), RoundTrip: usualTrip,
-	}
 }
 
 // usualTrip is how long a decision takes at most, nearly always.
@@ -203,10 +197,7 @@ func (x *exchange) send(u *update) (j journal, err error) {
 	if before.touched = k.touched; *k != before {
 		l.st.events++
 	}
-	if failed := l.finish(h); err == nil {
-		err = failed
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.finish(h)); err != nil {
 		return j, err
 	}
 	x.ordinal, x.landed, x.from = k.ordinal, k.landed, j.from

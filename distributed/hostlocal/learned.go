@@ -48,18 +48,6 @@ const (
 	silent     = 2 * time.Second      // age at which a dead process's answers count as known
 )
 
-// room returns how many calls may depart before they go one by one.
-func (k *learned) room() int64 {
-	switch {
-	case k.alone == 1:
-		return 0
-	case k.ceiling > 0:
-		return max(k.ceiling-k.reserve-k.ordinal, 0)
-	default:
-		return 1
-	}
-}
-
 // holdsTo returns the instant of the earliest departure.
 func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	hold := throttle.Instant(k.hold)
@@ -70,8 +58,9 @@ func (k *learned) holdsTo(now throttle.Instant, members int) throttle.Instant {
 	if k.alone == 1 && k.ordinal > k.since {
 		return max(hold, lease)
 	}
-	applied := k.landed == k.ordinal && k.applied >= k.to // all answers are applied
-	if k.room() > 0 || k.alone == 1 || applied {
+	applied := k.landed == k.ordinal && k.applied >= k.to        // all answers are applied
+	below := k.ceiling <= 0 || k.ceiling-k.reserve-k.ordinal > 0 // not one by one
+	if below || k.alone == 1 || applied {
 		return hold
 	}
 	// Processes take turns to ask, half as often after each time without a departure.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weirgo/weir/internal/store"
@@ -57,9 +59,9 @@ var _ store.Limiter = (*limiter)(nil)
 
 // newLimiter returns the limiter of resolved limits, before its file is open.
 func newLimiter(s *Store, path string, limits []throttle.Limit) *limiter {
-	l := &limiter{store: s, path: path, id: rand.Uint64() >> 1, limits: limits, claim: claimOf(limits), clock: readWall, st: state{events: rand.Uint64()}}
-	if s.clock != nil {
-		l.clock = s.clock
+	l := &limiter{store: s, path: path, id: rand.Uint64() >> 1, limits: limits, claim: claimOf(limits), clock: s.clock, st: state{events: rand.Uint64()}}
+	if l.clock == nil { // not in tests
+		l.clock = func(throttle.Instant) throttle.Instant { return throttle.InstantOf(time.Now()) }
 	}
 	wall := func(h throttle.Instant) throttle.Instant { return h.Add(-l.st.ahead) }
 	set, _ := throttle.Local{Wall: wall}.Limiter("", limits...) // resolved
@@ -69,9 +71,6 @@ func newLimiter(s *Store, path string, limits []throttle.Limit) *limiter {
 	l.learner.limiter = l
 	return l
 }
-
-// readWall reads the wall clock.
-func readWall(throttle.Instant) throttle.Instant { return throttle.InstantOf(time.Now()) }
 
 // start opens and reads the file, or later if another process has its lock.
 func (l *limiter) start() error {
@@ -170,6 +169,22 @@ func (l *limiter) lost(now throttle.Instant, err error) (throttle.Grant, error) 
 		again = busyFor/2 + rand.N(busyFor)
 	}
 	return throttle.Grant{At: now.Add(again)}, nil
+}
+
+// causeOf returns in one word why a file cannot be used.
+func causeOf(err error) string {
+	switch {
+	case errors.Is(err, errBusy):
+		return "locked"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission"
+	case errors.Is(err, fs.ErrNotExist):
+		return "missing"
+	case errors.Is(err, syscall.ENOSPC):
+		return "full"
+	default:
+		return "error"
+	}
 }
 
 // moves reports whether other processes have written since the last look: then many processes hold

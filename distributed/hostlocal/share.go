@@ -96,10 +96,15 @@ func (l *limiter) finish(h throttle.Instant) error {
 // at the path: it may have been removed.
 func (l *limiter) lock(now throttle.Instant) error {
 	for range 3 {
-		if l.hot.file == nil {
-			if err := l.reopen(); err != nil {
+		if l.hot.file == nil { // its content is new to this process
+			if err := makeDir(l.store.dir); err != nil {
 				return err
 			}
+			f, err := openFile(l.path + laneFile)
+			if err != nil {
+				return err
+			}
+			l.hot, l.checked = slots{file: f}, -1<<62 // long ago
 		}
 		if err := l.try(); err != nil {
 			return err
@@ -126,19 +131,6 @@ func (l *limiter) try() error {
 		}
 	}
 	return errBusy
-}
-
-// reopen opens the file. Its content is new to this process.
-func (l *limiter) reopen() error {
-	if err := makeDir(l.store.dir); err != nil {
-		return err
-	}
-	f, err := openFile(l.path + laneFile)
-	if err != nil {
-		return err
-	}
-	l.hot, l.checked = slots{file: f}, -1<<62 // long ago
-	return nil
 }
 
 // isAt reports whether an open file is the one at a path.

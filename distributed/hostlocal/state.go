@@ -68,11 +68,9 @@ func (s *state) join(now throttle.Instant, id uint64, limits string) {
 		s.members = slices.Delete(s.members, 0, 1)
 	}
 	s.claims = slices.DeleteFunc(s.claims, func(c claim) bool { return c.limits != limits && c.seen < since })
-	for i := range s.claims {
-		if s.claims[i].limits == limits {
-			s.claims[i].seen = now
-			return
-		}
+	if i := slices.IndexFunc(s.claims, func(c claim) bool { return c.limits == limits }); i >= 0 {
+		s.claims[i].seen = now
+		return
 	}
 	if len(s.claims) == mostClaims {
 		s.claims = slices.Delete(s.claims, 0, 1)
