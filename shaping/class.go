@@ -82,13 +82,6 @@ func (c *class) order(t *tenant) {
 	heap.Fix(&c.tenants, int(t.index)-1)
 }
 
-// charge counts the departure of w. If w overtakes its tenant's first caller, that one's start
-// stays, and the tenant pays with the next.
-func (c *class) charge(w *waiter) {
-	c.now += w.cost / c.weights
-	w.tenant.end += w.cost / float64(w.tenant.weight)
-}
-
 // save makes next, which c and those below grant next, the caller for which c saves, unless c saves
 // for a costlier one. If that one has left the line without paying, c loses its savings beyond what
 // next needs. This is checked at each departure, so it makes no difference whether callers have
@@ -104,14 +97,6 @@ func (c *class) save(next *waiter, share float64) {
 		return
 	}
 	c.saver = next
-}
-
-// pay takes the cost of the departure of w from what c is owed.
-func (c *class) pay(w *waiter, share float64) {
-	c.owed = max(0, c.owed-w.cost*(1-share))
-	if c.saver == w {
-		c.saver = nil
-	}
 }
 
 // leave removes w from its tenant's line.
@@ -140,12 +125,6 @@ func (c *class) left(t *tenant, first *waiter) {
 	if t.waiting.Len() == 0 || t.waiting.first() != first {
 		c.order(t)
 	}
-}
-
-// reset forgets what tenants had, because no caller waits.
-func (c *class) reset() {
-	c.named, c.kept, c.now, c.owed, c.saver = nil, 0, 0, 0, nil
-	c.nameless.end = 0
 }
 
 // tenant returns the tenant of a caller, with the last weight named. Callers without a name have no

@@ -32,8 +32,8 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 	j.waiting, j.dates = j.waiting[:0], 0
 	whole := false
 	if j.at != nowhere {
-		most := j.shownMost()
-		whole = most == mostShown && j.alone() // no other limiter makes permits void
+		most, at := j.shownMost(), j.rosters[j.at]
+		whole = most == mostShown && at.line.count == 1 && len(at.guests) == 0 && at.expected == 0 // alone there, and no other limiter makes permits void
 		for r := range line {
 			if j.waiting = append(j.waiting, r); len(j.waiting) == most {
 				break
@@ -58,11 +58,6 @@ func (j *joint) Fetch(now throttle.Instant, n int, line iter.Seq[throttle.Reques
 			r.fetch(now, r.sees(), r.requests())
 		}
 	}
-}
-
-// alone reports whether no other queue waits for the limiter for which this one does.
-func (j *joint) alone() bool {
-	return j.at != nowhere && j.rosters[j.at].line.count == 1 && len(j.rosters[j.at].guests) == 0 && j.rosters[j.at].expected == 0
 }
 
 // expect notes whether a queue's first caller needs a place in flight here once a call of a later roster
@@ -122,7 +117,7 @@ func (j *joint) shownMost() int {
 	at := j.rosters[j.at]
 	most := min(1+shownFor.Seconds()/at.here(slowest), mostShown) // the turns of other processes may all come first
 	if later := slowest - j.round(j.at); later > 0 {
-		most = min(most, max(max(moment, at.limiter.Tolerance()).Seconds()/later, 1))
+		most = min(most, max(at.holds().Seconds()/later, 1))
 	}
 	return int(most)
 }

@@ -291,7 +291,7 @@ func (j *joint) stay(at int, now throttle.Instant) {
 
 // leave leaves the line of a roster, if the queue's first caller is in it.
 func (j *joint) leave(i int, departs bool, charged throttle.Instant) {
-	if i == nowhere || j.head == nil || j.seats[i].index == 0 {
+	if j.head == nil || j.seats[i].index == 0 {
 		return
 	}
 	if l := &j.rosters[i].line; !departs && l.overtakes(&j.seats[i]) {

@@ -2,6 +2,7 @@ package shaping
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -63,8 +64,10 @@ func (q *Queue) free() {
 		j.unlocked(q.line.count, q.line.bytes)
 	}
 	q.mu.Unlock()
-	if n := out.wake(); n >= crowd {
-		q.reuse()
+	if out.wake() >= crowd { // their memory may be used again, if the limiter is remote
+		if r := q.remote.Load(); r != nil && r.spare.Load() == nil {
+			r.spare.CompareAndSwap(nil, new(sync.Pool))
+		}
 	}
 }
 

@@ -94,7 +94,9 @@ func (l *line) depart(w *waiter) {
 	if w == l.first() {
 		l.owe(w)
 	}
-	w.tenant.class.charge(w)
+	t, c := w.tenant, w.tenant.class
+	c.now += w.cost / c.weights
+	t.end += w.cost / float64(t.weight) // the start of a caller overtaken by w stays, and the tenant pays with its next
 	l.leave(w)
 }
 
@@ -111,7 +113,9 @@ func (l *line) owe(w *waiter) {
 		c.save(longest, l.share)
 		switch {
 		case c.priority >= w.tenant.class.priority:
-			c.pay(w, l.share)
+			if c.owed = max(0, c.owed-w.cost*(1-l.share)); c.saver == w {
+				c.saver = nil
+			}
 		case c.owed < longest.cost*(1-l.share):
 			c.owed += w.cost * l.share
 		}
@@ -137,12 +141,12 @@ func (l *line) left(w *waiter) {
 	l.bytes -= w.bytes
 }
 
-// forget removes an empty class.
+// forget removes an empty class, and what its tenants had.
 func (l *line) forget(c *class) {
 	if len(c.tenants) > 0 {
 		return
 	}
-	c.reset()
+	c.named, c.kept, c.now, c.owed, c.saver, c.nameless.end = nil, 0, 0, 0, nil, 0
 	l.classes = slices.DeleteFunc(l.classes, func(o *class) bool { return o == c })
 }
 

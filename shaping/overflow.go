@@ -71,18 +71,13 @@ func (q *Queue) admit(w *waiter, had place, bound, now throttle.Instant) (shed b
 	return len(victims) > 0, nil
 }
 
-// filled returns how many callers wait, and the bytes that they hold: those in line and,
-// if several queues wait for one limiter, those of the others.
-func (q *Queue) filled() (count int, bytes int64) {
-	if j := q.joint(); j != nil {
-		count, bytes = j.others()
-	}
-	return q.line.count + count, q.line.bytes + bytes
-}
-
 // overfull reports whether this many callers, with this many bytes, exceed the bounds of the line.
 func (q *Queue) overfull(count int, bytes int64) bool {
-	return count > 1 && (count > q.maxWaiting() || q.MaxWaitingBytes > 0 && bytes > q.MaxWaitingBytes)
+	most := q.MaxWaiting
+	if most <= 0 {
+		most = DefaultMaxWaiting
+	}
+	return count > 1 && (count > most || q.MaxWaitingBytes > 0 && bytes > q.MaxWaitingBytes)
 }
 
 // victims returns the callers to reject so that the line, with w in it, is within its bounds, and
@@ -91,7 +86,11 @@ func (q *Queue) victims(w *waiter, bound, now throttle.Instant) (all []*waiter, 
 	if q.MaxForecast > 0 && q.expected(w, bound, now) > q.MaxForecast {
 		return nil, false
 	}
-	count, bytes := q.filled()
+	count, bytes := q.line.count, q.line.bytes
+	if j := q.joint(); j != nil { // other queues may wait for the same limiter
+		others, theirs := j.others()
+		count, bytes = count+others, bytes+theirs
+	}
 	if !q.overfull(count, bytes) {
 		return nil, true
 	}

@@ -335,14 +335,6 @@ func (q *Queue) deadlineOf(ctx context.Context) throttle.Instant {
 	return q.Now().Add(time.Until(d)).Add(-deadlineMargin)
 }
 
-// maxWaiting returns MaxWaiting or its default.
-func (q *Queue) maxWaiting() int {
-	if q.MaxWaiting > 0 {
-		return q.MaxWaiting
-	}
-	return DefaultMaxWaiting
-}
-
 // reject returns the error with which w, who is in line, is rejected.
 func (q *Queue) reject(w *waiter, cause error, now throttle.Instant) error {
 	f := q.forecast(w, now)

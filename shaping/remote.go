@@ -44,13 +44,6 @@ func (q *Queue) meet() *remote {
 	return r
 }
 
-// reuse makes the memory of departing callers reusable, if the limiter is remote.
-func (q *Queue) reuse() {
-	if r := q.remote.Load(); r != nil && r.spare.Load() == nil {
-		r.spare.CompareAndSwap(nil, new(sync.Pool))
-	}
-}
-
 // spare returns the pool of waiters, and nil if there is none.
 func (q *Queue) spare() *sync.Pool {
 	if r := q.remote.Load(); r != nil {
