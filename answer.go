@@ -9,6 +9,7 @@ import (
 	"github.com/weirgo/weir/headers"
 	"github.com/weirgo/weir/internal/lane"
 	"github.com/weirgo/weir/internal/learn"
+	"github.com/weirgo/weir/throttle"
 )
 
 // observe reads the answer into signal, which is zero, and reports it to the lane.
@@ -138,7 +139,7 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 		if bucket = c.answeredFor(quotas); bucket != nil || c.bucket != "" {
 			ofAll = nil
 			for _, q := range quotas {
-				if q.Unit != "requests" && q.Unit != "concurrent-requests" { // only a lane has limits of tokens
+				if q.Unit != "requests" && c.counts(q.Unit) { // a sub-lane has no limits of tokens
 					ofAll = append(ofAll, q)
 				}
 			}
@@ -158,6 +159,13 @@ func (c *call) landed(served bool, quotas []headers.Quota) {
 			v.passed, v.seen = false, 0
 		}
 	}
+}
+
+// counts reports whether a lane of the call has a limit in the unit.
+func (c *call) counts(unit string) bool {
+	return slices.ContainsFunc(c.all(), func(l *lane.Lane) bool {
+		return slices.ContainsFunc(l.Limits(), func(o throttle.Limit) bool { return o.Unit == unit })
+	})
 }
 
 // answeredFor returns the sub-lane of the bucket or route whose quotas the answer reports;

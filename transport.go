@@ -196,7 +196,8 @@ type Transport struct {
 
 	// Base sends the attempts. If nil, http.DefaultTransport is used. If its
 	// MaxConnsPerHost is set, a call may wait there a second time, after its
-	// permit. If a wrapper of the Transport is http.DefaultTransport, Base must be set.
+	// permit. If a wrapper of the Transport is http.DefaultTransport, Base must be
+	// set. A Transport that is the default itself sends through the one of net/http.
 	Base http.RoundTripper
 
 	// Prepare is called for each attempt after its wait, with a copy of the request

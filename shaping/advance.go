@@ -376,7 +376,7 @@ type alarm interface {
 // ringAt sets the alarm. At Never, it does not ring.
 func (q *Queue) ringAt(at, now throttle.Instant) {
 	q.rings = at
-	if q.alarm == nil && q.PrecisePacing && at != throttle.Never {
+	if at != throttle.Never && q.alarm == nil && q.PrecisePacing { // nobody waits while a queue's fields are set
 		q.alarm = newKernelTimer(q.wake) // nil: there is none
 	}
 	switch {

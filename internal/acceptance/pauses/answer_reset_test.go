@@ -421,6 +421,31 @@ func TestSpentRouteHoldsNoOther(t *testing.T) {
 	}
 }
 
+// So are its tokens, unless the lane has a limit of tokens.
+func TestTokensOfARouteHoldNoOther(t *testing.T) {
+	for _, learns := range []weir.Learning{weir.LearnOn, weir.LearnOff} {
+		synctest.Test(t, func(t *testing.T) {
+			client := harness.LearningFrom(t, func(req *http.Request) (http.Header, int, error) {
+				h := http.Header{"X-Ratelimit-Limit-Tokens": {"100"}, "X-Ratelimit-Remaining-Tokens": {"50"}, "X-Ratelimit-Reset-Tokens": {"10"}}
+				if req.URL.Path == "/a" {
+					h.Set("X-Ratelimit-Remaining-Tokens", "0")
+				}
+				return h, 200, nil
+			})
+			transport := client.Transport.(*weir.Transport)
+			transport.Learn, transport.WaitForReset = learns, true
+			transport.Dialect = &headers.Dialect{Scope: headers.ScopeRoute, Reset: headers.ResetWindow}
+			began := time.Now()
+			for _, path := range []string{"a", "b", "b", "b"} {
+				harness.Call(client, "http://vendor.example/"+path, time.Hour)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("Learn %d: calls of another route took %v", learns, took)
+			}
+		})
+	}
+}
+
 // A bound of calls in flight is no rate, and its places return at no fixed instant. Calls that
 // nothing else delays depart at once, although responses report none left.
 func TestBoundOfCallsInFlightHasNoReset(t *testing.T) {
