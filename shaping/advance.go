@@ -76,7 +76,7 @@ func (q *Queue) rejected(now throttle.Instant) *Error {
 	return q.rejection(ErrClosed, throttle.Forecast{}, now)
 }
 
-// pass lets w, who has just entered the line, depart at once.
+// pass lets w, a newcomer in the line, depart at once.
 func (q *Queue) pass(w *waiter, g throttle.Grant, now throttle.Instant) {
 	w.out = outcome{grant: g, all: w.out.all, granted: now}
 	q.line.depart(w)
@@ -99,7 +99,7 @@ func (q *Queue) forecast(w *waiter, now throttle.Instant) throttle.Forecast {
 	return q.limiter.Forecast(now, w.request())
 }
 
-// ask asks the limiter for w, who has just entered the line, if w goes next. If w can
+// ask asks the limiter for w, a newcomer in the line, if w goes next. If w can
 // never be granted, it asks even so, for the error.
 // If w is not granted, the instant is after now: that at which it asks again, or Never if
 // the head does so before it.
@@ -377,7 +377,7 @@ type alarm interface {
 func (q *Queue) ringAt(at, now throttle.Instant) {
 	q.rings = at
 	if at != throttle.Never && q.alarm == nil && q.PrecisePacing { // nobody waits while a queue's fields are set
-		q.alarm = newKernelTimer(q.wake) // nil: there is none
+		q.alarm = newKernelTimer(q.wake) // nil: the system has no such timer
 	}
 	switch {
 	case at == throttle.Never:

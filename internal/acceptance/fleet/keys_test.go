@@ -358,8 +358,8 @@ func TestRandomFleetsDepartAtTheRateOfTwoLanes(t *testing.T) {
 // wide bounds no call: places in flight do.
 var wide = throttle.TokenBucket(1000, time.Second, 1000)
 
-// A caller who waits for a place in flight of one lane does not take a place of the next lane, nor do callers
-// behind it. Replicas had the place that another one needed, for a minute: in the first two fleets they
+// A caller that waits for a place in flight of one lane takes no place of the next lane, and callers behind it
+// take no place either. Replicas had the place that another one needed, for a minute: in the first two fleets they
 // expected to use it at once, and in the others they waited behind a caller who only kept its turn.
 func TestReplicasTakeNoPlaceAhead(t *testing.T) {
 	for i, f := range []twoLanes{
