@@ -120,8 +120,9 @@ type Transport struct {
 	// costs one permit of each limit.
 	//
 	// If responses report what is left of a limit's unit, such as tokens, then the cost of
-	// requests in flight never exceeds it, unless no response comes for a second. This holds with Learn and without a Store. Before
-	// the first response the limit's burst bounds the cost.
+	// requests in flight never exceeds it, unless no response comes for a second. This holds
+	// with Learn and without a Store. Before the first response the limit's burst bounds the
+	// cost.
 	Cost func(*http.Request, throttle.Limit) int
 
 	// Store makes the limiters. If nil, limits are enforced in this process alone.

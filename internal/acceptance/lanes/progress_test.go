@@ -52,3 +52,41 @@ func TestCallsInLineGoOnAfterRefusalsWithoutTime(t *testing.T) {
 		})
 	}
 }
+
+// Over sockets, in real time: calls of a route go on while another one, which is counted by itself, is spent.
+// As a part of one quota of the lane they took 43 s.
+func TestCallsGoOnBesideASpentRoute(t *testing.T) {
+	t.Parallel()
+	var small, large atomic.Int64
+	began := time.Now()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		time.Sleep(50 * time.Millisecond)
+		limit, made := 3, &small
+		if req.URL.Path == "/large" {
+			limit, made = 1000, &large
+		}
+		for name, values := range harness.Reported(limit, limit-int(made.Add(1)), time.Minute-time.Since(began)) {
+			w.Header()[name] = values
+		}
+	}))
+	defer server.Close()
+	transport := &weir.Transport{Dialect: harness.ScopedBy(headers.ScopeRoute)}
+	defer transport.Close()
+	client := &http.Client{Transport: transport}
+	for range 3 {
+		harness.Call(client, server.URL+"/small", time.Hour)
+	}
+	spent := time.Now()
+	var calling sync.WaitGroup
+	for range 8 {
+		calling.Go(func() {
+			for range 8 {
+				harness.Call(client, server.URL+"/large", time.Hour)
+			}
+		})
+	}
+	calling.Wait()
+	if took := time.Since(spent); took > 4*time.Second {
+		t.Errorf("64 calls of 50 ms by eight callers took %v beside a spent route, want 0.4 s on an idle machine", took)
+	}
+}
