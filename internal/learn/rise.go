@@ -67,7 +67,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level, brim bool) {
 		t.Mid = t.From
 	}
 	least, most := here.Low-t.From.High, here.High-t.From.Low
-	slope, blur := max(0, least+most)/2/d, (1+(most-least)/orderly)/d
+	slope, blur := max(0, least+most)/2/d, (1+max(0, most-least)/orderly)/d
 	known := t.Slope
 	switch {
 	case t.Slope == 0 && (least < 1 || d <= s.apart()):
