@@ -15,7 +15,7 @@ const (
 	leastGrow    = 1.2  // least growth of the gap between single calls
 	firstGrow    = 4.0  // the same, before any window ends, if the level was never seen to rise. Row "log 5000/h, no limit, no reset"
 	leastReaders = 4    // permits kept for single calls if the end of a window is uncertain; fewer show no rise
-	mostReaders  = 8    // most permits kept, once windows were seen. Row "one in ten stale, fixed 600/min"
+	mostReaders  = 8    // most permits kept, once a window was seen to end. Row "one in ten stale, fixed 600/min"
 	manyReaders  = 20   // permits kept before, and a tenth of a greater quota. Row "begin, log 300/5s"
 	stoodFor     = 0.9  // of the time since a level last rose: no window is shorter
 	leastGap     = 1e-4 // seconds between single calls
@@ -32,7 +32,7 @@ func (t *Ceiling) readers(s *State) float64 {
 		return 0
 	case t.Stands && !t.Whole && t.Period > inTime*s.RTT: // a log, whose calls come back one by one
 		return 1
-	case t.Stands && t.Period > 0:
+	case t.Stands && (t.Period > 0 || t.Whole && t.Reset == 0): // all came back at once, as in no log
 		return max(1, math.Floor(min(max(leastReaders*t.Call, t.size()/10), mostReaders*t.Call, atOnce*t.Top)/float64(int(1)<<t.Turns)))
 	}
 	return min(max(manyReaders*t.Call, t.size()/10), atOnce*t.Top)
