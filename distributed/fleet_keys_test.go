@@ -197,7 +197,8 @@ func TestCustomersHaveTheirPlansUnderAnAccount(t *testing.T) {
 // Calls of two keys continue while Redis is lost, and after it returns. It counts calls in seconds, too.
 func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 	f := openCustomers(t, 2, planned, func(customer string) []string { return []string{customer, "account"} })
-	const d = 2 * time.Second
+	d := orShort(2*time.Second, time.Second)
+	least := uint64(pooled * d.Seconds() / 8)
 	for _, phase := range []struct {
 		what   string
 		befall func()
@@ -210,12 +211,13 @@ func TestCallsOfTwoKeysGoOnWithoutRedis(t *testing.T) {
 		f.call(t, 1, d/2) // replicas detect the loss after a while
 		var calls uint64
 		for range 4 { // a busy machine voids permits
-			if calls, _ = f.call(t, 2, d); calls >= pooled/4 {
+			if calls, _ = f.call(t, 2, d); calls >= least {
 				break
 			}
 		}
-		if calls < pooled/4 {
-			t.Errorf("%s: %d calls in %v, want %d, an eighth of what may go", phase.what, calls, d, pooled/4)
+		t.Logf("%s: %d calls in %v", phase.what, calls, d)
+		if calls < least {
+			t.Errorf("%s: %d calls in %v, want %d, an eighth of what may go", phase.what, calls, d, least)
 		}
 		// Callers who give up may be in line for a moment longer.
 		await(t, phase.what+" nobody to be in line", func() bool {

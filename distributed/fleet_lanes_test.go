@@ -84,7 +84,7 @@ func lanesOf(short int) int {
 // An outage costs a replica with many lanes no more than one with a single lane. Once Redis is
 // back, lanes with waiting callers recover one after another, and the rest at once.
 func TestAnOutageCostsNothingPerLane(t *testing.T) {
-	lanes := lanesOf(2000)
+	lanes := lanesOf(orShort(2000, 500))
 	server := redistest.Start(t)
 	c := newCrowd(t, server.Addr(), lanes, throttle.TokenBucket(1000, time.Second, 2))
 	began := time.Now()

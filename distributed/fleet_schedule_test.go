@@ -104,7 +104,7 @@ func (f *fleet) try(args ...string) { _, _ = f.server.Do(args...) }
 // Two or three random faults, which may overlap, are applied to a fleet.
 func TestRandomFaultsStayWithinTheBound(t *testing.T) {
 	t.Parallel()
-	rounds := 4
+	rounds := orShort(4, 2)
 	if long {
 		rounds = 40
 	}

@@ -16,6 +16,9 @@ func TestFleetsOfAnySizeKeepTheLimit(t *testing.T) {
 		length              time.Duration
 	}
 	sizes := []size{{"eight", 8, 1, 2 * time.Second}, {"fifty", 5, 10, 3 * time.Second}}
+	if testing.Short() {
+		sizes = []size{{"four", 4, 1, 2 * time.Second}, {"twenty", 2, 10, 2 * time.Second}}
+	}
 	if long {
 		sizes = append(sizes, size{"fifty processes", 50, 1, 3 * time.Second})
 	}
@@ -49,7 +52,7 @@ func TestFleetsKeepEveryLimit(t *testing.T) {
 			t.Parallel()
 			c := patiently(limits...)
 			c.Callers = 3
-			f := newFleet(t, plan{members: 8, config: c})
+			f := newFleet(t, plan{members: orShort(8, 4), config: c})
 			f.steady()
 			from := now()
 			f.pass(2 * time.Second)

@@ -31,6 +31,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit))
 }
 
+// orShort returns the second of two sizes of a test with -short, which the race detector runs: it
+// needs a run that is whole, not one that is long.
+func orShort[T any](whole, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return whole
+}
+
 // unlessGiven sets a flag that is absent from the command line.
 func unlessGiven(name, value string) {
 	given := false
