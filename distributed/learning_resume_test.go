@@ -37,7 +37,7 @@ func TestAFreshProcessOpensALane(t *testing.T) {
 	for name, c := range opensElsewhere {
 		t.Run(name, func(t *testing.T) {
 			for again := range 40 {
-				if again > 7 && testing.Short() {
+				if again > 3 && testing.Short() {
 					break
 				}
 				synctest.Test(t, func(t *testing.T) {
