@@ -125,6 +125,9 @@ func TestCloseEndsCallsUnderWay(t *testing.T) {
 // from what replicas have seen.
 func TestFleetRestoresForgottenState(t *testing.T) {
 	for _, limit := range []throttle.Limit{throttle.TokenBucket(200, time.Second, 20), throttle.LeakyBucket(200, time.Second)} {
+		if testing.Short() && limit.Burst == 0 {
+			continue // two seconds under the race detector
+		}
 		synctest.Test(t, func(t *testing.T) {
 			f := newBubbleFleet(t, 4, 2*time.Millisecond, limit)
 			for i := range f.queues {

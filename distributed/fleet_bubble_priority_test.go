@@ -13,7 +13,8 @@ import (
 // only low ones each get half of the rate, as documented.
 func TestPrioritiesHoldInsideOneReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const rate, whole = 20, 30 * time.Second
+		const rate = 20
+		whole := orShort(30*time.Second, 10*time.Second)
 		f := newBubbleFleet(t, 2, time.Millisecond, throttle.LeakyBucket(rate, time.Second))
 		f.meet()
 		for i, p := range []shaping.Priority{shaping.PriorityHigh, shaping.PriorityLow} {

@@ -32,7 +32,7 @@ func TestPrefetchUnderASteppedClock(t *testing.T) {
 				}
 				crowds := make([]*comers, replicas)
 				for i := range replicas {
-					crowds[i] = &comers{replica: i, rate: 0.6 * rate / replicas, random: rand.New(rand.NewPCG(seed, uint64(i))), to: 6 * time.Second}
+					crowds[i] = &comers{replica: i, rate: 0.6 * rate / replicas, random: rand.New(rand.NewPCG(seed, uint64(i))), to: orShort(6*time.Second, 4*time.Second)}
 					f.wg.Go(func() { f.come(crowds[i]) })
 				}
 				b := bound{rate: limit.PerSecond(), burst: burst, x: throttle.Tolerance(limit) + prefetchTrip}

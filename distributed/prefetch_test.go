@@ -76,6 +76,9 @@ func TestSteadyDemandFindsPermitsAtHand(t *testing.T) {
 		{"on", prefetchAhead, 0, 0.1},
 		{"off", 0, prefetchTrip, 1},
 	} {
+		if testing.Short() && test.ahead == 0 {
+			continue // all other fleets are without it
+		}
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newPrefetchFleet(t, 1, test.ahead, throttle.TokenBucket(1000, time.Second, 100))
@@ -199,6 +202,9 @@ func TestPrefetchStarvesNobody(t *testing.T) {
 		"steady": {430, 15, 15, 15},  // it has none
 		"eight":  {400, 5, 5, 5, 5, 5, 5, 5},
 	} {
+		if testing.Short() && name != "steady" {
+			continue // each takes two seconds under the race detector
+		}
 		t.Run(name, func(t *testing.T) {
 			off, before := waits(t, 0, rates...)
 			on, after := waits(t, prefetchAhead, rates...)

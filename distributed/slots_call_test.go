@@ -89,12 +89,13 @@ func TestSlotsOfManyLanesStandInLine(t *testing.T) {
 // lease. Once Redis is back those call it as fast as connections allow, and idle lanes not at all.
 func TestSlotsOfManyLanesAreLostAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const lanes, pool, trip, outage = 400, 2, 10 * time.Millisecond, time.Minute
+		const pool, trip, outage = 2, 10 * time.Millisecond, time.Minute
+		lanes := orShort(400, 100)
 		server := redispipe.Start(t, trip)
 		c := newApron(t, server, lanes, pool, func(s *distributed.Store) { s.OnLoss = distributed.FailOpen })
 		busy, idle := c[:lanes/2], c[lanes/2:]
 		c.line(1)
-		time.Sleep(lanes / pool * 2 * trip)
+		time.Sleep(time.Duration(lanes/pool) * 2 * trip)
 		c.board()
 		c.line(0)
 		server.Break(redispipe.Silent)
@@ -112,7 +113,7 @@ func TestSlotsOfManyLanesAreLostAndBack(t *testing.T) {
 		}
 		_, called, failed := c.states()
 		server.Break(redispipe.Healthy)
-		time.Sleep(2*time.Second + lanes/2/pool*trip) // less than a third of a lease
+		time.Sleep(2*time.Second + time.Duration(lanes/2/pool)*trip) // less than a third of a lease
 		lost, calls, failures := c.states()
 		if lost > 0 || failures > failed+2 { // the probe lost before
 			t.Errorf("%d lanes are lost still, and %d calls failed since Redis is back", lost, failures-failed)
