@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	unlessGiven("test.parallel", together)
+	debug.SetGCPercent(800) // scripts in bubbles allocate much and keep little
 	goleak.VerifyTestMain(m, goleak.Cleanup(needs.Exit))
 }
 
