@@ -53,7 +53,7 @@ func (s *stored) Tune(now throttle.Instant, limits ...throttle.Limit) error {
 func TestStoredLimitersDecideAsBefore(t *testing.T) {
 	histories := 1000
 	if testing.Short() {
-		histories = 50
+		histories = 20
 	}
 	limitertest.Suite{Make: newStored, Histories: histories}.Decisions(t)
 }

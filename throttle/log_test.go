@@ -97,7 +97,11 @@ func (w *walked) tune(now Instant, l Limit) {
 // A log equals one that scans its permits when it is charged, relieved, changed and read, also out
 // of order.
 func TestLogHoldsWhatOneThatWalksDoes(t *testing.T) {
-	for seed := range uint64(2_000) {
+	histories := uint64(2_000)
+	if testing.Short() {
+		histories = 200
+	}
+	for seed := range histories {
 		random := rand.New(rand.NewPCG(seed, 3))
 		limit := func() Limit {
 			return SlidingLog(1+random.IntN(60), time.Duration(1+random.IntN(200)))

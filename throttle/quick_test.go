@@ -14,8 +14,11 @@ import (
 // The lock-free form and the locked set run the same random histories: every decision and every
 // state must be equal.
 func TestLockFreeDecidesAsLocked(t *testing.T) {
-	lockFree := 0
-	for seed := range uint64(5_000) {
+	lockFree, histories := 0, 5_000
+	if testing.Short() {
+		histories = 500
+	}
+	for seed := range uint64(histories) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		l := randomBucket(random)
 		a, b := throttle.NewAt(l), throttle.NewLocked(l)
@@ -63,7 +66,7 @@ func TestLockFreeDecidesAsLocked(t *testing.T) {
 			}
 		}
 	}
-	if lockFree < 60_000 {
+	if lockFree < 12*histories {
 		t.Fatalf("only %d takes were lock-free", lockFree)
 	}
 }
