@@ -66,8 +66,8 @@ func TestCallersOfTwoBusyLimitersHaveTheirShare(t *testing.T) {
 	for _, right := range []int{100, 37} {
 		for _, others := range []int{1, 3, 30} {
 			for _, offset := range offsets {
-				if offset > 0 && testing.Short() {
-					continue
+				if testing.Short() && (offset > 0 || right == 100 && others == 30) {
+					continue // the slow one has as many callers
 				}
 				t.Run(fmt.Sprint(right, others, offset), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { share(t, right, others, offset) })

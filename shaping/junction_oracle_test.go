@@ -513,7 +513,7 @@ func (h *history) end() string {
 func TestNoCallerIsHeldForNothing(t *testing.T) {
 	histories := uint64(10_000)
 	if testing.Short() {
-		histories = 500
+		histories = 200
 	}
 	first, _ := strconv.ParseUint(os.Getenv("WEIR_SEED"), 10, 64) // zero if there is none
 	for seed := first; seed < first+histories; seed++ {
