@@ -101,7 +101,10 @@ func (r reportingVendor) drain(t *testing.T, serve func(http.Handler) (*testserv
 func TestReportedQuotaBoundsWhatLeaves(t *testing.T) {
 	t.Parallel()
 	const mostWall = 1.25 // times the need of a client that knows the limit
-	for _, r := range reportings() {
+	for i, r := range reportings() {
+		if i%3 > 0 && testing.Short() {
+			continue // their dialects differ
+		}
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := r.drain(t, testserver.Pipe)

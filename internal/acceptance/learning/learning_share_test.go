@@ -108,11 +108,11 @@ func besideRuns(usual int) int {
 func TestLaneLeavesTheRestToOthers(t *testing.T) {
 	t.Parallel()
 	for i, b := range besides() {
-		if i%2 > 0 && testing.Short() {
-			continue
+		if i != 2 && testing.Short() {
+			continue // they run the same code
 		}
 		t.Run(b.name, func(t *testing.T) {
-			for seed := range besideRuns(2) {
+			for seed := range besideRuns(1) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
 					r := harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5})

@@ -110,6 +110,9 @@ func TestFewSlowPlacesAreUsed(t *testing.T) {
 			slow   time.Duration
 		}{{2, 3 * time.Second}, {4, 12 * time.Second}, {5, 6 * time.Second}} {
 			places, slow := of.places, of.slow
+			if testing.Short() && places > 2 {
+				continue
+			}
 			synctest.Test(t, func(t *testing.T) {
 				vendor := &testserver.Vendor{Limits: []testserver.Limit{testserver.Concurrency(places)}, Service: slow, Spread: time.Second}
 				if style != nil {

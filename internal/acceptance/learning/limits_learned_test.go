@@ -60,11 +60,15 @@ func TestLimitsThatAreSetReplaceWhatBoundsLearning(t *testing.T) {
 			mu.Lock()
 			refuse = true
 			mu.Unlock()
-			step(10 * time.Second)
+			rest := 10 * time.Second
+			if testing.Short() {
+				rest /= 4
+			}
+			step(rest)
 			if err := transport.SetLimits(test.to...); err != nil {
 				t.Error(err)
 			}
-			step(10 * time.Second)
+			step(rest)
 			if got := step(2 * time.Second); got < 900 {
 				t.Errorf("limits %s: %d served in 2 s, want 900 or more", name, got)
 			}
