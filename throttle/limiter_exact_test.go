@@ -95,7 +95,7 @@ func TestBackToBackDeparturesAreExact(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%v/arrived %v", name, l, arrived), func(t *testing.T) {
 					t.Parallel()
 					n := 1_000_000
-					if !arrived || name == "locked" && l != limits[0] {
+					if !arrived || name == "locked" && l != limits[0] || testing.Short() {
 						n = 100_000
 					}
 					backToBack(t, make(l), l, n, arrived)
