@@ -25,7 +25,7 @@ func TestFleetLeavesTheRestToOthers(t *testing.T) {
 	for _, b := range besides() {
 		b.least, b.runs = min(b.least, 0.6), min(b.runs, b.warmup+30*time.Second)
 		t.Run(b.name, func(t *testing.T) {
-			for seed := range besideRuns(1) {
+			for seed := range besideRuns() {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
 					f := harness.NewFleet(t, 3, vendor)
