@@ -8,14 +8,14 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A lane may keep a State for the quotas of one unit, such as tokens. Only [State.Read] changes it: its ceilings work, and every other mechanism rests. Its ordinals number the
-// departures in that unit, and a call takes as many numbers as it costs:
+// A lane may keep a State for the quotas of one unit, such as tokens. Only [State.Read] and [State.Lapsed] apply answers to
+// it, and only its ceilings are used. Its ordinals number departures in that unit. A call takes as many as it costs:
 //
 //	calls of 300, 500 and 200 tokens have the numbers 300, 800 and 1000
 //
 // If the lane waits for resets, an exact reset ends a window from the first reading on. A reset is not exact in
 // three cases. It was never further away than rounding can blur (gateways report "0 remaining, reset in 1 s" on
-// every answer). It names another instant each time. Two windows in a row reported only zero, and so does the third.
+// every answer). It names another instant each time. Two windows in a row reported only zero, and so does the third, unless the limit is one.
 
 // A Term is the reported window of a quota whose reset is waited for.
 type Term struct {
@@ -23,13 +23,12 @@ type Term struct {
 	Since throttle.Instant // instant of that report
 	End   throttle.Instant // the latest reported end, a little later
 	Least float64          // fewest permits left in any reading
-	Empty int              // windows in a row with only zero left, this one included
+	Empty int              // windows in a row without a permit left in any reading, this one included
 	Moved bool             // resets name another instant each time
 	Far   bool             // a reset was reported that is further away than rounding can blur
 }
 
 const (
-	blur        = 2 * time.Second // for whole seconds, and for the whole seconds of a Date
 	still       = 3 * time.Second // a reset that names the same instant for this long does not move
 	longestWait = time.Hour       // for a reset: one wrong header delays no call for longer
 
@@ -45,13 +44,13 @@ func (w *Term) over(now throttle.Instant) bool { return now >= w.End.Add(ResetGu
 func (w *Term) observe(now throttle.Instant, q *Quota) bool {
 	at := now.Add(min(q.Reset, longestWait))
 	later, over := at.Sub(w.First), w.over(now)
-	w.Far = w.Far || q.Reset > blur
+	w.Far = w.Far || q.Reset > rounding
 	switch {
-	case later > blur && (over || now > w.End.Add(-blur)): // a window has begun, the first one perhaps
+	case later > rounding && (over || now > w.End.Add(-rounding)): // a window has begun, the first one perhaps
 		*w = Term{First: at, Since: now, End: at, Least: q.Remaining, Empty: w.Empty + 1, Far: w.Far}
 	case over: // an answer of the window before
 		return false
-	case later.Abs() > blur:
+	case later.Abs() > rounding:
 		w.First, w.Since, w.End, w.Least, w.Moved = at, now, at, q.Remaining, true
 	default: // calls overtake each other on the way
 		w.Least, w.End = min(w.Least, q.Remaining), max(w.End, at)

@@ -16,7 +16,7 @@ const (
 	firstReturn = 1.0  // seconds after a refusal until the earlier rate is first tried. Test "RateFromBeforeIsTriedAgain"
 	lastReturn  = 60.0 // seconds after a refusal for which it is too late to try. Test "RateFromBeforeIsGivenUp"
 	fallen      = 0.85 // below this share of the earlier rate, the rate has fallen. Row "flood of 60/s"
-	soonAgain   = 16   // times Gap: others that come again sooner come often
+	soonAgain   = 16   // times Gap after a return: a refusal before makes Gap longer, a later one begins with a short Gap again
 	mostOthers  = 2.5  // seconds of a silence after which a spent window is as likely as others
 )
 

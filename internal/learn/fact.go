@@ -8,22 +8,22 @@ import (
 
 // A Fact is one answer of the vendor.
 type Fact struct {
-	Departed throttle.Instant // when the call left
+	Departed throttle.Instant // when the call departed
 	Landed   throttle.Instant // when its answer came
 	Ordinal  int64            `json:",omitzero"` // number of the departure in the lane, from 1; in a fleet the store counts
 	Granted  int64            `json:"-"`         // the lane's latest ordinal when the fact is observed
 	Answered int64            `json:"-"`         // calls of the lane that are answered when the fact is observed, with this one; zero: unknown
-	Flying   int              // calls of the lane in flight when the call left, itself included
-	Waited   bool             `json:",omitzero"`  // a caller was in line when it left
+	Flying   int              // calls of the lane in flight when the call departed, itself included
+	Waited   bool             `json:",omitzero"`  // a caller was in line when it departed
 	Refused  bool             `json:",omitzero"`  // for lack of quota; false: served
 	Until    throttle.Instant `json:",omitzero"`  // of a refusal: the vendor wants no calls before; zero: none
 	Quotas   []Quota          `json:",omitempty"` // reported by the answer; not kept
 
-	guessed bool // the call had no ordinal, so it has the latest when the fact was sent
+	guessed bool // the call had no ordinal: Ordinal is a guess, the latest when the fact came
 }
 
-// alone reports whether no other call of the lane was in flight from f's departure
-// until its answer came. A call that left later may have overtaken f.
+// alone reports whether no other call of the lane was in flight from f's departure until its answer came. A call that
+// departed later may have overtaken f.
 func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 
 // A Setting is the lane's configuration. With the zero Setting nothing is configured, and reported
@@ -34,7 +34,7 @@ type Setting struct {
 	Shared     bool    // processes share the lane: none knows all calls in flight until the store bounds them
 	Waits      bool    // wait for resets that are exact: see [State.Room]
 	Share      float64 // of the vendor's limit that the lane takes, see [Share]; zero or 1: all
-	Spread     bool    // spread the rest of a reported window evenly over time
+	Spread     bool    // spread the remaining permits of a reported window evenly over time
 
 	Without Mechanism // switched off, to measure its worth, or as nothing can bound the calls in flight of all processes; zero: none
 }

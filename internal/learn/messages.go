@@ -27,8 +27,8 @@ type Message struct {
 type Meeting struct {
 	Took  time.Duration // from the departure of a call to its answer
 	First throttle.Instant
-	Pace  [2]throttle.Instant // when two calls left
-	Back  [2]int64            // how many of the lane's calls have left since each of them
+	Pace  [2]throttle.Instant // when two calls departed
+	Back  [2]int64            // how many of the lane's calls have departed since each of them
 	Cap   float64             // most calls in flight; zero: any number
 }
 
@@ -48,8 +48,8 @@ func (m Message) Append(b []byte) []byte {
 	return append(b, text...)
 }
 
-// Receive observes messages. Granted is the latest ordinal of the store when it took them, and at
-// is its instant then. Receive stops at the first invalid message.
+// Receive observes messages. Granted is the latest ordinal of the store when it took them, and at is its instant then.
+// Receive stops at malformed JSON, and at an invalid Fact or Lapsed. An invalid Meeting or Memory is skipped.
 func (s *State) Receive(messages []byte, granted int64, at throttle.Instant) {
 	if s.Behind(at) { // otherwise a call that is due in a moment would wait until the clock has caught up
 		moveBack(reflect.ValueOf(s).Elem(), s.Last.At.Sub(at))
@@ -91,9 +91,8 @@ func (s *State) take(m *Message, granted int64, at throttle.Instant) bool {
 	return true
 }
 
-// receive observes one fact, and reports whether it is valid. A call without an ordinal departed
-// before any message. If it is the first refused call, it counts as the latest departure of all,
-// and otherwise as an old one.
+// receive observes one fact, and reports whether it is valid. A call without an ordinal departed before any message. Until
+// the first refusal it counts as the latest departure, and later as an old one.
 func (s *State) receive(f *Fact, granted int64, at throttle.Instant) bool {
 	if f.Departed < 0 || f.Landed < f.Departed || f.Ordinal < 0 || f.Ordinal > mostCalls || f.Until < 0 || len(f.Quotas) > mostQuotas {
 		return false
@@ -116,7 +115,7 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	if s.RTT > 0 || s.Mode != Start || m.First <= 0 {
 		return
 	}
-	first := Mark{min(1, granted, granted-m.Back[0]), m.First} // a sub-lane's first calls left before the store counted
+	first := Mark{min(1, granted, granted-m.Back[0]), m.First} // a sub-lane's first calls departed before the store counted
 	pace := [2]Mark{first, first}
 	for i, at := range m.Pace {
 		if at > m.First { // otherwise only the first call is known

@@ -22,7 +22,7 @@ type Plan struct {
 	Probe    bool             // one call at a time until an answer
 	Reported bool             // reported quotas count, so a new plan is needed after each departure
 	Bounded  bool             // reported quotas set the pace
-	Even     float64          // permits per second with which the rest of quotas lasts until they are whole; zero: none is reported
+	Even     float64          // permits per second with which the remaining permits last until quotas are whole; zero: no quota is reported
 }
 
 // Plan returns the plan for now. Granted is the lane's latest ordinal.
@@ -58,7 +58,7 @@ func (s *State) Plan(now throttle.Instant, granted int64) Plan {
 }
 
 // Foresees reports whether reported quotas also set the plan of a later instant: a rising level
-// continues to rise, and a window over which a quota is spread does not end before.
+// continues to rise, and a window whose reset is later does not end before.
 func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 	for i := range s.Ceilings {
 		switch t := &s.Ceilings[i]; {
@@ -75,7 +75,7 @@ func (s *State) Foresees(now, later throttle.Instant) (ok bool) {
 // slowest is the least rate of a plan: however wrong an estimate is, the vendor is probed once a day.
 const slowest = 1.0 / (24 * 3600)
 
-// Changed reports whether p's limits differ enough from those of the plan in force to tune the limiter.
+// Changed reports whether p.Rate differs enough from the rate of the plan in force to tune the limiter.
 func (p Plan) Changed(old Plan) bool {
 	return math.Abs(p.Rate-old.Rate) > old.Rate*leastTune
 }

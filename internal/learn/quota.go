@@ -13,8 +13,8 @@ type Quota struct {
 	Unit      string        `json:",omitzero"`
 	Limit     float64       `json:",omitzero"`
 	Remaining float64       `json:",omitzero"`
-	Reset     time.Duration `json:",omitzero"` // from now
-	Window    time.Duration `json:",omitzero"`
+	Reset     time.Duration `json:",omitzero"` // from the arrival of the answer
+	Window    time.Duration `json:",omitzero"` // length, as reported
 
 	HasLimit     bool `json:",omitzero"`
 	HasRemaining bool `json:",omitzero"`
@@ -22,7 +22,7 @@ type Quota struct {
 	HasWindow    bool `json:",omitzero"`
 	Filled       bool `json:",omitzero"` // at Reset a bucket is full again: no window ends
 	Held         bool `json:",omitzero"` // the lane itself waits for the reset when nothing is left
-	Advisory     bool `json:",omitzero"` // none left does not mean to wait for the reset
+	Advisory     bool `json:",omitzero"` // the vendor does not refuse when nothing remains
 }
 
 // mostPermits bounds a reported number of permits: a greater one is garbage.
@@ -50,8 +50,7 @@ func (q *Quota) sane() bool {
 
 func (q *Quota) inFlight() bool { return q.Unit == "concurrent-requests" }
 
-// Left returns the least that an answer reports as left of the quotas that count calls. It returns
-// false if it reports none.
+// Left returns the fewest permits that an answer reports as left in quotas that count calls, and false without a report.
 func Left(quotas []Quota) (left float64, ok bool) {
 	left = mostPermits
 	for i := range quotas {
@@ -65,7 +64,7 @@ func Left(quotas []Quota) (left float64, ok bool) {
 // Bound reports whether readings bound departures, because the rise of a level is unknown yet. It
 // also returns the least ceiling of the quotas, and how many of the permits left of the scarcest one
 // are kept for single calls that read it. A quota that has n more left keeps n fewer of those.
-func (s *State) Bound() (ceiling, reserve float64, ok bool) {
+func (s *State) Bound() (ceiling, kept float64, ok bool) {
 	ceiling, least, most := float64(mostCalls), float64(mostCalls), math.Inf(-1)
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !s.believes() {

@@ -26,7 +26,7 @@ type sized struct {
 }
 
 const (
-	mostSized = 16              // quotas of a lane: vendors have four at most
+	mostSized = 16              // quotas of a lane, beyond which all are forgotten: vendors have four at most
 	patient   = 5 * time.Second // and two windows without more than the kept part left, if the limit is a rate
 )
 
@@ -73,8 +73,7 @@ const (
 // part returns the share of a vendor's limit that the lane may take.
 func (s *Setting) part() float64 { return min(cmp.Or(s.Share, 1), 1) }
 
-// shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a
-// share is unknown.
+// shared returns the lane's part of a rate, once the vendor's is found. Until then the size of a share is unknown.
 func (s *State) shared(rate float64) float64 {
 	if s.whole() == 0 {
 		return rate
@@ -95,7 +94,7 @@ func (s *State) whole() float64 {
 
 // found notes the vendor's rate, of which the lane takes a share. Two estimates in a row must agree: after a
 // first burst of 40 from a bucket of 100/s the first one may be 500/s. Half of that is refused too seldom to be
-// corrected. The search does not go beyond: a share is never refused, and idleness is no room.
+// corrected. R does not exceed Whole then: a share is seldom refused, so a search beyond it would not end.
 func (s *State) found(before float64) {
 	if s.Setting.part() < 1 && s.Whole == 0 && s.U <= agreed && math.Abs(s.W-before) <= agreed*s.W {
 		s.Whole, s.Missed = s.W*(1-s.U), 0
