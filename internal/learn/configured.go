@@ -22,5 +22,5 @@ func (s *State) believes() bool { return s.configured() && s.Mode == Start && s.
 // configured reports whether configured limits name a rate.
 func (s *State) configured() bool { return s.Setting.Configured > 0 && s.Setting.Configured < AnyRate }
 
-// ceiling returns the rate that the configured limits allow.
-func (s *State) ceiling() float64 { return cmp.Or(s.Setting.Configured, AnyRate) }
+// configuredRate returns the rate that the configured limits allow.
+func (s *State) configuredRate() float64 { return cmp.Or(s.Setting.Configured, AnyRate) }

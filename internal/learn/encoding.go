@@ -47,7 +47,7 @@ func (s *State) sane() bool {
 		return !slices.ContainsFunc(values, func(v float64) bool { return !(v >= 0 && v <= most) })
 	}
 	return s.Mode <= Rate && within(longest, s.RTT, s.Took, s.Gap, s.P, s.G, s.Pause, s.Block, s.Spent) &&
-		within(AnyRate, s.R, s.W, s.Whole, s.RefR, s.Cap, s.Ceil, s.B, s.Burst) && within(40, s.X) && within(1, s.U, s.Early, s.Slack) &&
+		within(AnyRate, s.R, s.W, s.Whole, s.RefR, s.Cap, s.Ceil, s.B, s.Burst) && within(farthestX, s.X) && within(1, s.U, s.Early, s.Slack) &&
 		(s.Mode != Rate || s.R > 0 && s.W > 0 || s.Episode) && s.Marked >= 0 && s.Cut >= 0 &&
 		!slices.ContainsFunc(s.Ceilings[:], func(t Ceiling) bool { return t.Turns < 0 || t.Turns > mostTurns }) && within(AnyRate, s.Before.Rate) && within(longest, s.Before.Gap)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Refusals is what all machines need to know of refused calls: the episode, which lasts from a
-// refusal to the first call served that left after the refusal was known, its probes, and what was
-// counted since the episode before. The zero value knows of no refusal.
+// Refusals is what all machines need to know of refused calls: the episode, its probes, and the counts since the episode
+// before. An episode lasts from a refusal to the first served call that departed after the refusal was known. The zero
+// value knows of no refusal.
 type Refusals struct {
 	Episode bool             // a call was refused, and none was served since
 	Cut     int64            // refusals of departures up to this ordinal are of this episode
@@ -30,16 +30,16 @@ type Refusals struct {
 const (
 	moreGap     = 1.5   // times: with twice, windows lose their beginnings (TRIED.md)
 	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed. Test "ProbesGoEverLater"
-	freed       = 1     // seconds, or freedTrips: a place is free when a call ends, and not at the end of a window. Test "ReportedPlacesThatOthersHaveAreNoRate"
+	freed       = 1     // seconds, or freedTrips: longest gap between probes for a place, which any call that ends may free. Test "ReportedPlacesThatOthersHaveAreNoRate"
 	freedTrips  = 8     // round trips
-	passes      = 4     // times as long as a refusal takes. Test "WhenAProbeHasPassed"
-	leastPassed = 0.050 // seconds: refusals of one vendor differ. Test "WhenAProbeHasPassed"
-	tripParts   = 6     // of a round trip: a window that was spent is probed after one of them at the soonest. Test "SpentWindowIsProbedLater"
-	soon        = 1     // seconds: without an answer, a call leaves in each. They show more than one probe in a long silence. Test "ProbeOfALongSilenceHasNotPassed"
+	passes      = 4     // times as long as a slow refusal takes: an unanswered probe was served. Test "WhenAProbeHasPassed"
+	leastPassed = 0.050 // seconds: the same at least, as refusals of one vendor differ. Test "WhenAProbeHasPassed"
+	tripParts   = 6     // of a round trip: the least gap before the first probe, if the vendor counts in windows. Test "SpentWindowIsProbedLater"
+	soon        = 1     // seconds: largest gap after which an unanswered probe has passed, if no call was served. With a larger one, calls that depart unanswered, one a second, show more. Test "ProbeOfALongSilenceHasNotPassed"
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
 )
 
-// asked reports whether the vendor asked for a wait with the last refusal.
+// asked reports whether the vendor asked for a wait that ends after the first refused departure.
 func (r *Refusals) asked() bool { return r.Until > r.Ref.At }
 
 // restart begins to count calls from end on.
@@ -56,7 +56,7 @@ func (r *Refusals) forbidden(f *Fact) float64 {
 	return min(r.Barred, f.Departed).Sub(r.Ref.At).Seconds()
 }
 
-// sample returns what was counted up to f, which ended the episode.
+// sample returns the counts up to f, which ended the episode.
 func (s *State) sample(f *Fact) *sample {
 	m := &sample{
 		began: s.End, refused: s.Ref, rate: s.RefR, asked: s.asked(), rtt: s.RTT,
@@ -66,10 +66,10 @@ func (s *State) sample(f *Fact) *sample {
 		t:       max(f.Departed.Sub(s.End.At).Seconds(), 1e-6),
 		silence: f.Departed.Sub(s.Ref.At).Seconds(),
 		probed:  max(0, s.Asked.At.Sub(s.Ref.At).Seconds()),
-		before:  max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // the first call's own permit, and the refused one
+		burst:   max(0, float64(s.Ref.Ordinal-s.End.Ordinal-2)), // without the first call's own permit, and the refused call
 	}
-	if s.Setting.Shared && !s.Measured { // calls of before ordinals were given seem to be early ones; marks count the refused call, too
-		m.before = max(m.before, m.n) + 1
+	if s.Setting.Shared && !s.Measured { // calls without ordinals seem early, so all may be the burst; marks count the refused call, too
+		m.burst = max(m.burst, m.n) + 1
 		if s.Setting.part() == 1 { // a share is of a rate that is surely served
 			m.spent = max(0, s.Ref.At.Sub(s.End.At).Seconds())
 		}
@@ -83,7 +83,7 @@ func (s *State) sample(f *Fact) *sample {
 	return m
 }
 
-// begin begins an episode with the refusal of f. The rate given is the one in force when f left.
+// begin begins an episode with the refusal of f, which departed at a rate.
 func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 	served := 0.0
 	if n, d := s.count(f), f.Departed.Sub(s.End.At).Seconds(); n >= paceCalls && d > 1 { // fewer show no rate
@@ -98,21 +98,22 @@ func (s *State) begin(f *Fact, now throttle.Instant, rate float64) {
 		s.try(f)
 	}
 	s.missed()
-	rate = min(rate, s.ceiling())
+	rate = min(rate, s.configuredRate())
 	s.Episode, s.Ref, s.RefR = true, Mark{f.Ordinal, f.Departed}, max(rate, 1e-6)
 	left, ok := Left(f.Quotas)
 	s.Empty = ok && left < 1
 	s.Asked, s.Gap = Mark{}, 0 // the first probe is quick
 	s.Probing = s.W == 0 || s.U > narrow || s.Mode == Trial
 	if s.W != 0 { // the rate is lower until the episode ends, and lower still if the refusal came early in its search
-		if s.R = min(s.R, s.W*(1-s.U)); s.X < narrow {
+		if s.R = min(s.R, s.W*(1-s.U)); s.X < earlyX {
 			s.R *= tooEarly
 		}
 	}
 	s.probe(now)
 }
 
-// probe sets the instant of the next probe: later after each refusal, and not before the end of a block.
+// probe sets the next probe: the first one a round trip after the refusal, or sooner if refusals are fast, but not within
+// an interval of the rate. Each further one comes 1.5 times later, and waits for the end of a block.
 func (s *State) probe(now throttle.Instant) {
 	if s.Gap *= moreGap; s.Gap == 0 {
 		s.Gap = max(min(s.RTT, max(s.Passed().Seconds(), min(s.P, s.RTT/tripParts))), 1/s.RefR)
@@ -137,9 +138,9 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	s.probe(now)
 }
 
-// Passed returns after how long a probe without an answer has passed, if the vendor refuses much faster than it
-// serves: as far as is known, if it has served no call yet and probes are soon. It is an hour if that shows nothing:
-// a call that was served may have left its place to the probe, or others had used up a long window.
+// Passed returns how long after its departure a probe without an answer counts as served: a refusal would be here.
+// That holds if refusals take less than half as long as answers, or if no call was served yet and probes are close
+// together. Otherwise it is an hour: the probe may have the place of a served call, or others have spent a long window.
 func (s *State) Passed() time.Duration {
 	passed := max(leastPassed, passes*s.Took)
 	if (s.Usual == 0 && s.Mode != Flight && s.Gap < max(soon, passed) || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
@@ -157,6 +158,8 @@ func (s *State) Pass(f *Fact) {
 	s.end(f)
 }
 
+// end ends the episode with f, a served probe. In Rate a new estimate is made, unless the calls since the last one show
+// too little.
 func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0
@@ -169,20 +172,20 @@ func (s *State) end(f *Fact) {
 		s.restart(here)
 		return
 	}
-	if s.W != 0 && s.U < narrow { // if early refusals are usual, as with strangers, searches take longer
+	if s.W != 0 && s.U < narrow { // refusals in the first half of searches are usual beside other clients: searches then take longer
 		if s.Early -= s.Early / 8; s.X < 0.5 {
 			s.Early += 1.0 / 8
 		}
 	}
 	switch {
 	case s.W > 0 && !s.Measured && (s.configured() || s.RefR < 1.5*s.W): // from configured limits or a memory, and perhaps still right
-		// Calls that left long ago, at another rate or from a full bucket, show nothing.
+		// Calls that departed long ago, at another rate or from a full bucket, show nothing.
 		s.Measured, s.B, s.Burst, s.Spent = true, s.Setting.Burst, s.Setting.Burst, 0
 		s.restart(here)
-	case s.small(f):
-		s.doubt(s.RefR)
+	case s.small(f): // counts go on
+		s.widen(s.RefR)
 	case s.mute(f):
-		s.doubt(s.RefR)
+		s.widen(s.RefR)
 		s.restart(here)
 	default:
 		before := s.W
@@ -198,14 +201,14 @@ func (s *State) end(f *Fact) {
 	}
 	s.again()
 	s.Before.over(f, &s.Search, f.Departed.Sub(s.Ref.At).Seconds())
-	if !s.off(Slowly) { // the limiter would let one go at once, and a vendor with one permit then would refuse it
+	if !s.off(Slowly) { // the limiter would admit a call at once, and a vendor with a burst of one would refuse it
 		s.Next = f.Departed.Add(seconds(min(1/s.R, longestGap)))
 	}
 }
 
-// mute reports whether a window was used up when it had hardly begun, which measures nothing.
-// Some vendors go on counting the last window, and report the end of this one. It reports so
-// only once in a row, because the limit may have fallen.
+// mute reports whether a window was used up when it had hardly begun, which measures nothing, and then takes the wait for
+// the period. Some vendors go on counting the last window, and report the end of this one. It is true once in a row
+// only, because the limit may have fallen.
 func (s *State) mute(f *Fact) bool {
 	if s.off(Mute) {
 		return false
@@ -218,11 +221,11 @@ func (s *State) mute(f *Fact) bool {
 	return s.Mute
 }
 
-// small reports whether too few calls were served since the last measurement to show more than
-// is known already. A count is exact only to one call.
+// small reports whether the episode shows no more than is known: a silence that is mostly rounding, or too few calls. A
+// count of n is exact to 1/n, so 0.5/U calls are enough, or 16.
 func (s *State) small(f *Fact) bool {
 	silence := f.Departed.Sub(s.Ref.At).Seconds()
-	if s.asked() && s.windows() && s.X < narrow && s.U < narrow && s.forbidden(f) < silence/2 {
+	if s.asked() && s.windows() && s.X < earlyX && s.U < narrow && s.forbidden(f) < silence/2 {
 		return true // the silence may be the reported time's rounding for the most part
 	}
 	return s.W > 0 && s.count(f) < min(16, 0.5/s.U) && silence < max(bucketGains/s.W, bucketTrips*s.RTT)

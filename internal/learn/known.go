@@ -8,7 +8,7 @@ import (
 )
 
 // Hurry doubles the bound of calls in flight before the first refusal, because the calls in flight
-// are slow. Slowness is neither good nor bad: a vendor that refuses does so at once.
+// are slow. A vendor that refuses does so at once, so slow calls show no limit.
 func (s *State) Hurry() {
 	if s.Mode == Start {
 		s.Cap = min(s.Cap*2, 1<<20)
@@ -27,14 +27,13 @@ func (s *State) Resume(now throttle.Instant, granted int64) {
 	}
 }
 
-// Met gives a new state the notes from before it was needed: how long an answer takes, the first
-// departure, and two later ones.
+// Met starts a new state with earlier notes: how long an answer takes, the first departure, and two later ones.
 func (s *State) Met(took time.Duration, first Mark, pace [2]Mark) {
 	s.RTT = max(took.Seconds(), 1e-9)
 	s.End, s.Pace, s.Last = first, pace, pace[0]
 }
 
-// A Known is the certain knowledge of a state. The zero value is empty.
+// A Known is what a state knows for certain. The zero value knows nothing.
 type Known struct {
 	Rate     float64 // the vendor's permits per second; zero: unknown
 	InFlight int     // the vendor's calls in flight; zero: unknown
@@ -43,9 +42,9 @@ type Known struct {
 }
 
 const (
-	sureWidth = 0.2  // greatest width of an estimate that people are shown
-	risen     = 1.5  // times the estimate: with such a rate in force, the limit has surely risen. Test "KnownIsWhatIsSure"
-	settled   = 0.05 // of a slope: its error when it has settled
+	sureWidth   = 0.2  // greatest width of an estimate that people are shown
+	surelyRisen = 1.5  // times the estimate: with such a rate in force, the limit has surely risen. Test "KnownIsWhatIsSure"
+	settled     = 0.05 // of a slope: its error when it has settled
 )
 
 // Known returns the certain knowledge of the state under its plan.
@@ -88,7 +87,7 @@ func (s *State) Settled(p Plan) bool {
 // below configured limits it was not. A risen limit is unknown until the next refusal, or forever
 // if the configured limits now delay the calls.
 func (s *State) sure() bool {
-	free := s.R > risen*s.W || s.R >= s.ceiling() && s.X > 3
+	free := s.R > surelyRisen*s.W || s.R >= s.configuredRate() && s.X > shown
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)
 }
 
@@ -146,16 +145,15 @@ func (m *Memory) Validate() error {
 	return nil
 }
 
-// Import makes a new state continue with a valid memory. A rate is in force at once, as at the end of
-// a search, so that it soon changes if it is no longer the vendor's. A memory whose rate is
-// above the configured limits is ignored.
+// Import makes a new state continue with a valid memory. A rate is in force at once, as when a search has reached its
+// estimate, so it soon changes if the vendor's has. A memory whose rate is above the configured limits is ignored.
 func (s *State) Import(m Memory) {
 	switch {
 	case m.InFlight >= 1:
 		if !s.configured() {
 			s.Mode, s.Ceil, s.Cap = Flight, m.InFlight, m.InFlight
 		}
-	case m.Rate < s.ceiling():
+	case m.Rate < s.configuredRate():
 		s.Mode = Rate
 		s.W, s.R, s.U, s.X, s.P = m.Rate, m.Rate, max(m.Width, remembered), 1, m.Period
 		s.found(s.W)

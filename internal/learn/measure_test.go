@@ -100,7 +100,7 @@ func TestBurstOfManyProcessesThatWasCountedTooHigh(t *testing.T) {
 	for i, ordinal := range []int64{20, 45, 70, 95} {
 		r.Marks[i], r.Rates[i] = Mark{ordinal, began.Add(time.Duration(ordinal) * 5 * time.Millisecond)}, 280
 	}
-	m := sample{began: Mark{0, began}, refused: refused, rate: 420, before: 108, n: 110, t: 0.55, silence: 0.02, rtt: 0.06, rough: true}
+	m := sample{began: Mark{0, began}, refused: refused, rate: 420, burst: 108, n: 110, t: 0.55, silence: 0.02, rtt: 0.06, rough: true}
 	if r.measure(&m); r.W < 195 || r.W > 215 || r.U > 0.05 {
 		t.Errorf("estimate %.0f/s, give or take %.3f of it, want 200/s and narrow", r.W, r.U)
 	}
@@ -113,7 +113,7 @@ func TestWhatFellDueDuringTheBurstIsNoBurst(t *testing.T) {
 	began := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	r := Search{W: 196, U: 0.5, X: 1.7, R: 320, B: 50, Burst: 50, Spent: 0.15, Measured: true}
 	r.Marks[0], r.Rates[0] = Mark{186, began.Add(1500 * time.Millisecond)}, 200
-	m := sample{began: Mark{0, began}, refused: Mark{367, began.Add(2300 * time.Millisecond)}, rate: 320, before: 365, n: 367, t: 3.3, silence: 1, covered: 1, asked: true, rtt: 0.04}
+	m := sample{began: Mark{0, began}, refused: Mark{367, began.Add(2300 * time.Millisecond)}, rate: 320, burst: 365, n: 367, t: 3.3, silence: 1, covered: 1, asked: true, rtt: 0.04}
 	if r.measure(&m); r.W < 195 || r.W > 215 || r.U > 0.08 {
 		t.Errorf("estimate %.0f/s, give or take %.3f of it, want 200/s", r.W, r.U)
 	}

@@ -60,9 +60,9 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 
 // rest restarts the counts if there were no calls for long until f, though the plan let them depart: earlier
 // counts, and the time since, show no rate. The newest answered call may be old although others departed since:
-// their answers are slow. In an episode it takes a minute, and the callers cause the silence. A caller that rests
-// for seconds after each refusal is measured: it has no other measure. If no rate is known and callers begin to
-// wait, those of before were idle if they used a tenth of what a single caller can.
+// their answers are slow. In an episode a minute without calls is needed: a shorter rest after each refusal is
+// measured. Before any rate is known, callers that begin to wait were idle if they called less than once in ten round
+// trips, or in a second.
 func (s *State) rest(f *Fact) {
 	now, unknown := Mark{f.Ordinal - 1, f.Departed}, unknownRate
 	if f.Waited && len(f.Quotas) == 0 {
@@ -77,7 +77,7 @@ func (s *State) rest(f *Fact) {
 	s.Pace = [2]Mark{now, now}
 	if s.Episode && s.Mode == Rate {
 		s.Episode, s.Probing = false, false
-		s.doubt(s.RefR)
+		s.widen(s.RefR)
 		s.again()
 	}
 }
@@ -99,7 +99,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	if !s.Episode || !s.Probing || f.Ordinal == s.Cut+1 { // otherwise the vendor still answers the probe before
 		s.Cut = max(f.Granted, f.Ordinal)
 	}
-	if q, most := s.reported(f); q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone()) { // refused for too many in flight
+	if q, most := s.reportedPlaces(f); q != nil && f.Until == 0 && q.Remaining < 1 && (most > 1 || !f.alone()) { // refused for too many in flight
 		s.thin(f, now)
 		return
 	}
@@ -125,8 +125,8 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	}
 }
 
-// outage reports whether a Retry-After teaches no rate: reported quotas set the pace, and calls were served at
-// it for longer than the wait. If a hidden limit refused f, at least half of that limit is used.
+// outage reports whether a Retry-After teaches no rate, and then counts anew: reported quotas set the pace, and calls were
+// served at it for longer than the wait. If a hidden limit refused f, at least half of that limit is used.
 func (s *State) outage(f *Fact, now throttle.Instant) bool {
 	wait, served := f.Until.Sub(f.Landed), f.Departed.Sub(s.End.At)
 	if wait <= rounding || wait > served || !s.Plan(now, f.Granted).Bounded {
@@ -136,12 +136,13 @@ func (s *State) outage(f *Fact, now throttle.Instant) bool {
 	return true
 }
 
+// served applies the answer of a served call.
 func (s *State) served(f *Fact, now throttle.Instant) {
 	if s.Slack -= s.Slack / smoothSlack; !f.Waited {
 		s.Slack = min(s.Slack+1.0/smoothSlack, mostSlack)
 	}
 	if f.Ordinal <= s.Cut {
-		s.Usual = cmp.Or(s.Usual, usualGain) // no longer unknown: see Passed
+		s.Usual = cmp.Or(s.Usual, usualGain) // a call was served: see Passed
 		return
 	}
 	if s.Episode {
@@ -152,10 +153,10 @@ func (s *State) served(f *Fact, now throttle.Instant) {
 	switch {
 	case !f.Waited:
 	case s.Mode == Flight && s.Cap >= s.Ceil && s.Setting.part() < 1: // fewer are in flight, so only a report shows more
-		s.room(f)
+		s.raisePlaces(f)
 		s.Cap = s.Ceil
 	case s.Mode != Rate:
-		s.room(f)
+		s.raisePlaces(f)
 		if s.Mode = s.Places.grow(f, s.Mode); s.Mode == Flight {
 			s.Before.Rate = 0
 		}
@@ -173,7 +174,7 @@ func (s *State) grow(f *Fact, least float64) {
 		least = max(least, s.Before.raise(f, &s.Search))
 	}
 	s.Search.grow(f, s.asked(), least)
-	s.R = min(s.R, above*s.ceiling())
+	s.R = min(s.R, above*s.configuredRate())
 	if whole := s.whole(); whole > 0 {
 		s.R = min(s.R, whole)
 		if s.X > forgiven {
@@ -182,8 +183,7 @@ func (s *State) grow(f *Fact, least float64) {
 	}
 }
 
-// idle reports whether there were no calls for so long, at a rate, that earlier counts and the time
-// since show no rate.
+// idle reports whether there were no calls for so long, at a rate, that earlier counts and the time since show no rate.
 func idle(since time.Duration, rate float64) bool {
 	return since.Seconds() > max(1, idleCalls/rate)
 }

@@ -7,7 +7,7 @@ import "github.com/weirgo/weir/throttle"
 type Places struct {
 	Cap    float64          // most calls in flight
 	Ceil   float64          // bound of Cap's growth, in Trial and Flight
-	Usual  float64          // seven of eight served calls left with no more calls in flight; zero: none was served
+	Usual  float64          // seven of eight served calls departed with no more calls in flight; zero: no call was served
 	Step   float64          // by how much Ceil was raised last; zero: unchanged
 	Run    int              // answers in a row with Cap at Ceil
 	Crowds int              // episodes in a row that began with more than Usual in flight
@@ -18,7 +18,7 @@ type Places struct {
 }
 
 const (
-	leastPlaces = 5     // in flight at the first refusal: with fewer, pacing wastes less than one place too few. Rows "drain bare", "drain 8 in flight"
+	leastPlaces = 5     // in flight at the first refusal: with fewer, a rate wastes less than a bound that is one too low. Rows "drain bare", "drain 8 in flight"
 	quickStart  = 8     // in flight up to which each answer adds one; above, half of one, or the first refusal meets twice the vendor's bound
 	nearCeil    = 0.75  // of Ceil: a bound met before is reached again as quickly. Row "flood of 60/s"
 	lessCap     = 0.8   // of Ceil: a refused trial continues below it, so that the refused rate is not kept at once. Row "flood of 60/s"
@@ -26,7 +26,7 @@ const (
 	patience    = 200   // answers in a row at Ceil before it is raised: 0.5 % are refused. Rows "16 in flight"
 	slowAnswers = 0.020 // seconds: for faster ones a fleet's store bounds no calls in flight
 	mostCrowds  = 4     // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000. Test "PacedLaneFindsThePlaces"
-	usualGain   = 0.25  // of a call: five answers move Usual by one. Row "drain bare, 50 ms service"
+	usualGain   = 0.25  // of a call: five answers above Usual raise it by one. Row "drain bare, 50 ms service"
 	firstBan    = 2     // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
 	moreBan     = 4     // times: a vendor that counts a rate bears five trials in its first two minutes. Test "RefusalOfTheUsualIsNoBound"
 	longestBan  = 60    // seconds. Test "RefusalOfTheUsualIsNoBound"
@@ -85,12 +85,11 @@ func (p *Places) grow(f *Fact, m Mode) Mode {
 	return m
 }
 
-// refused handles a refusal in Trial or Flight. It returns the mode from then on, and whether
-// single calls probe first.
+// refused handles a refusal in Trial or Flight. It returns the mode from then on, and whether single calls probe first.
 func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks bool) {
 	switch {
 	case m == Trial && !f.alone() && float64(f.Flying) > p.Usual && (p.Proven || f.Flying >= leastPlaces):
-		asks = float64(f.Flying) > p.Cap+1 // slow calls are no longer counted
+		asks = float64(f.Flying) > p.Cap+1 // more are in flight than the trial allows, as overdue calls do not count
 		p.Ceil = max(1, min(p.Ceil, float64(f.Flying-1)))
 		p.Cap, p.Run = min(p.Cap, max(1, lessCap*p.Ceil)), 0
 		return Trial, asks
@@ -112,8 +111,8 @@ func (p *Places) refused(f *Fact, m Mode, now throttle.Instant) (then Mode, asks
 	return Rate, true
 }
 
-// crowded reports whether, for the fourth time in a row, a paced call was refused that left with more in flight than
-// usual, less those by which they rise because the rate rises. Then the vendor may count those.
+// crowded counts refusals of paced calls that departed with more in flight than usual, without those that the rising rate
+// adds. It reports whether this is the fourth in a row: then the vendor may count calls in flight.
 func (p *Places) crowded(f *Fact, flying float64, now throttle.Instant) bool {
 	if f.Until > 0 || f.Flying <= 1 || p.Usual == 0 || flying <= p.Usual || now < p.Banned {
 		p.Crowds = 0
@@ -146,8 +145,8 @@ func (s *State) toRate() {
 	s.W, s.U, s.X = 0, mostWidth, 0
 }
 
-// thin lowers the calls in flight, because others use places. The first refusal after many calls lowers nothing: calls
-// overtake each other. If f was alone, others have all places: single probes are sent, and no rate is learned from them.
+// thin lowers the calls in flight, because others use places. The first refusal after many calls, or after the bound was
+// raised, lowers nothing: calls overtake each other. If f was alone, others have all places: single probes are sent, and no rate is learned from them.
 func (s *State) thin(f *Fact, now throttle.Instant) {
 	if s.Mode != Flight || s.Run < proof && s.Step == 0 {
 		s.Ceil = max(1, float64(f.Flying-1))
@@ -166,10 +165,10 @@ func (s *State) thin(f *Fact, now throttle.Instant) {
 	s.Cap, s.Before.Rate = s.Ceil, 0
 }
 
-// room raises the bound again while the vendor reports that places are left: by one in four times
-// as many answers, and at least to half of what is left: then the others have stopped.
-func (s *State) room(f *Fact) {
-	q, most := s.reported(f)
+// raisePlaces raises the bound again while the vendor reports free places: by one for four answers in each place,
+// and at least by half of the free places beyond the calls in flight, because the others may have stopped.
+func (s *State) raisePlaces(f *Fact) {
+	q, most := s.reportedPlaces(f)
 	if s.Mode != Flight || q == nil || q.Remaining < 1 || s.Ceil >= most || s.off(Room) {
 		return
 	}

@@ -59,7 +59,7 @@ func TestEstimateLiesBetweenServedAndRefused(t *testing.T) {
 	if probed.W < 198 || probed.W > 200 || probed.U != leastWidth {
 		t.Errorf("refused again and again for a second: %.1f/s within %.3f, want 198 to 200/s", probed.W, probed.U)
 	}
-	if first := measured(Search{U: mostWidth}, sample{n: 40, before: 39, t: 1, silence: 0.01, rate: 60, rtt: 0.005}); first.U < firstCalls/40.0 {
+	if first := measured(Search{U: mostWidth}, sample{n: 40, burst: 39, t: 1, silence: 0.01, rate: 60, rtt: 0.005}); first.U < firstCalls/40.0 {
 		t.Errorf("a first count of forty calls is taken to be exact to %.3f", first.U)
 	}
 }

@@ -37,7 +37,7 @@ func (s *State) blames(f *Fact, now throttle.Instant) (blamed bool) {
 		switch wait := f.Until.Sub(f.Landed) - time.Second; { // it may be rounded up
 		case !t.fills():
 		case f.Until.Sub(t.Reset).Abs() <= time.Second && t.Slope*wait.Seconds() >= standing: // a bucket would have a permit sooner: a window ends then
-			t.isWindow()
+			t.becomeWindow()
 		case left < 1 && f.Landed.Sub(t.Cut).Seconds() > s.RTT: // it rises more slowly than believed, or not at all
 			t.Slope, t.Blur, t.From, t.Cut = slower*t.Slope, slower*t.Slope, t.Mid, f.Landed
 		}
@@ -82,9 +82,9 @@ func (t *Ceiling) flying() bool {
 	return t.Flight || t.Match >= matches && t.Reset == 0 && t.Window == 0 && 2*t.Fewest <= int(cmp.Or(t.Limit, t.size()))
 }
 
-// reported returns the vendor's report of calls in flight, which readings may have shown it to be, and its bound;
+// reportedPlaces returns the vendor's report of calls in flight, which readings may have shown it to be, and its bound;
 // nil: none, or processes share the lane.
-func (s *State) reported(f *Fact) (q *Quota, most float64) {
+func (s *State) reportedPlaces(f *Fact) (q *Quota, most float64) {
 	for i := range f.Quotas {
 		if q = &f.Quotas[i]; q.sane() && !s.Setting.Shared {
 			if t := s.ceilingOf(q.Key()); t.flying() {

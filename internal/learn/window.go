@@ -68,13 +68,13 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 	default:
 		t.Reset = min(t.Reset, at)
 		if d := f.Departed.Sub(t.Named).Seconds(); t.fills() && d > still.Seconds() && t.Slope*d >= unrisen && t.V-t.NamedV < t.Slope*d/2 { // a bucket would have risen, and its reset with it
-			t.isWindow()
+			t.becomeWindow()
 		}
 	}
 }
 
-// isWindow corrects a level that was taken for a bucket's.
-func (t *Ceiling) isWindow() { t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last }
+// becomeWindow corrects a level that was taken for a bucket's.
+func (t *Ceiling) becomeWindow() { t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last }
 
 // rough reports whether a reset hardly shows a window's end, because it is in whole seconds and the
 // window is short.
