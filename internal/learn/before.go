@@ -2,9 +2,8 @@ package learn
 
 import "github.com/weirgo/weir/throttle"
 
-// Before is the rate served before refusals led to a far lower one. Perhaps others called for a
-// while, and have left since. So the rate is raised to it again: soon, and after a refusal only
-// after four times as long. The zero value has no such rate.
+// Before is the rate served before refusals led to a far lower one. Perhaps others called for a while, and have left. So the
+// rate is raised to it again: soon, and after a refusal four times as late. The zero value has no such rate.
 type Before struct {
 	Rate   float64          // served calls per second; zero: no rate to return to
 	Next   throttle.Instant // when the rate is raised
@@ -36,8 +35,7 @@ func (b *Before) refused(f *Fact, rate float64, windows bool) {
 	}
 }
 
-// over ends an episode with f, which was served after a silence. The rate is tried again only if it
-// has fallen, and the silence was short.
+// over ends an episode with f, served after a silence. The rate is tried again if it has fallen, and the silence was short.
 func (b *Before) over(f *Fact, r *Search, silence float64) {
 	if r.R >= fallen*b.Rate || silence > mostOthers {
 		b.Rate = 0

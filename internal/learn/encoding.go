@@ -40,8 +40,7 @@ func (s *State) Decode(b []byte) error {
 	return nil
 }
 
-// sane reports whether the learner can continue with a decoded state. Whatever its source, the
-// learner must neither panic nor hold calls forever.
+// sane reports whether a decoded state, whatever its source, makes the learner neither panic nor hold calls forever.
 func (s *State) sane() bool {
 	within := func(most float64, values ...float64) bool {
 		return !slices.ContainsFunc(values, func(v float64) bool { return !(v >= 0 && v <= most) })

@@ -35,7 +35,7 @@ const (
 	passes      = 4     // times as long as a slow refusal takes: an unanswered probe was served. Test "WhenAProbeHasPassed"
 	leastPassed = 0.050 // seconds: the same at least, as refusals of one vendor differ. Test "WhenAProbeHasPassed"
 	tripParts   = 6     // of a round trip: the least gap before the first probe, if the vendor counts in windows. Test "SpentWindowIsProbedLater"
-	soon        = 1     // seconds: largest gap after which an unanswered probe has passed, if no call was served. With a larger one, calls that depart unanswered, one a second, show more. Test "ProbeOfALongSilenceHasNotPassed"
+	soonGap     = 1     // seconds: largest gap after which an unanswered probe has passed, if no call was served. With a larger one, calls that depart unanswered, one a second, show more. Test "ProbeOfALongSilenceHasNotPassed"
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"
 )
 
@@ -50,8 +50,7 @@ func (r *Refusals) count(f *Fact) float64 {
 	return float64(f.Ordinal-r.End.Ordinal) - float64(r.Refused)
 }
 
-// forbidden returns the seconds from the first refusal until f in which the vendor would have
-// refused because it had reported a time.
+// forbidden returns the seconds from the first refusal until f in which the vendor would have refused, as it reported a time.
 func (r *Refusals) forbidden(f *Fact) float64 {
 	return min(r.Barred, f.Departed).Sub(r.Ref.At).Seconds()
 }
@@ -143,7 +142,7 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 // together. Otherwise it is an hour: the probe may have the place of a served call, or others have spent a long window.
 func (s *State) Passed() time.Duration {
 	passed := max(leastPassed, passes*s.Took)
-	if (s.Usual == 0 && s.Mode != Flight && s.Gap < max(soon, passed) || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
+	if (s.Usual == 0 && s.Mode != Flight && s.Gap < max(soonGap, passed) || 2*passed < s.RTT && s.Mode == Rate) && !s.Setting.Shared {
 		return seconds(passed)
 	}
 	return time.Hour
@@ -158,8 +157,7 @@ func (s *State) Pass(f *Fact) {
 	s.end(f)
 }
 
-// end ends the episode with f, a served probe. In Rate a new estimate is made, unless the calls since the last one show
-// too little.
+// end ends the episode with f, a served probe. In Rate a new estimate is made, unless the calls since the last show too little.
 func (s *State) end(f *Fact) {
 	here := Mark{f.Ordinal, f.Departed}
 	s.Episode, s.Probing, s.Next = false, false, 0
@@ -206,9 +204,9 @@ func (s *State) end(f *Fact) {
 	}
 }
 
-// mute reports whether a window was used up when it had hardly begun, which measures nothing, and then takes the wait for
-// the period. Some vendors go on counting the last window, and report the end of this one. It is true once in a row
-// only, because the limit may have fallen.
+// mute reports whether a window was spent when it had hardly begun, which measures nothing, and then takes the wait for the
+// period. Some vendors go on counting the last window, and report the end of this one. A second time in a row, the limit may
+// have fallen.
 func (s *State) mute(f *Fact) bool {
 	if s.off(Mute) {
 		return false

@@ -22,12 +22,10 @@ type Fact struct {
 	guessed bool // the call had no ordinal: Ordinal is a guess, the latest when the fact came
 }
 
-// alone reports whether no other call of the lane was in flight from f's departure until its answer came. A call that
-// departed later may have overtaken f.
+// alone reports whether f was the only call of the lane in flight, and departed last. A later call may have overtaken it.
 func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 
-// A Setting is the lane's configuration. With the zero Setting nothing is configured, and reported
-// windows are spent as calls come.
+// A Setting is the lane's configuration. The zero Setting configures nothing, and spends reported windows as calls come.
 type Setting struct {
 	Configured float64 // permits per second of the configured limits; AnyRate: they name none; zero: there are none
 	Burst      float64 // permits of the configured limits at once

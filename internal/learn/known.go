@@ -69,8 +69,7 @@ func (s *State) Known(p Plan) Known {
 	return k
 }
 
-// Settled reports whether a further served answer changes little: the configured limits are
-// believed, or reported quotas set the plan's pace and have been read often.
+// Settled reports whether one more answer changes little: configured limits are believed, or well-read quotas set the pace.
 func (s *State) Settled(p Plan) bool {
 	if s.believes() {
 		return true
@@ -83,9 +82,8 @@ func (s *State) Settled(p Plan) bool {
 	return p.Bounded
 }
 
-// sure reports whether the estimate of the rate is narrow, and was measured. After a first refusal
-// below configured limits it was not. A risen limit is unknown until the next refusal, or forever
-// if the configured limits now delay the calls.
+// sure reports whether the estimate of the rate is narrow, and was measured: after a first refusal below configured limits it
+// was not. A risen limit is unknown until the next refusal, or forever if the configured limits delay the calls.
 func (s *State) sure() bool {
 	free := s.R > surelyRisen*s.W || s.R >= s.configuredRate() && s.X > shown
 	return s.Mode == Rate && s.W > 0 && s.U <= sureWidth && !free && (!s.Episode || s.Measured)

@@ -118,9 +118,8 @@ func (r *Search) bracket(m *sample) (lo, hi float64) {
 	return min(lo, hi), hi
 }
 
-// kept returns the least rate of windows that refused after a search: the one that was in
-// force a period before, since it was served for all of a period, or what was served in that
-// period and in the silence after it; zero if the search is younger than that.
+// kept returns the least rate of windows that refused after a search: the rate in force a period before, as it was served for
+// all of a period, or what was served in that period and the silence after it; zero if the search is younger than that.
 func (r *Search) kept(m *sample) float64 {
 	var began Mark
 	rate := 0.0

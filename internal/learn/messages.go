@@ -128,8 +128,7 @@ func (s *State) meeting(m *Meeting, granted int64) {
 	}
 }
 
-// mostLag bounds two things. A clock that is behind by less has not moved back. A fact's delay
-// below it counts as part of the round trip.
+// mostLag bounds how far a clock lags that has not moved back, and how much of a fact's delay is part of the round trip.
 const mostLag = time.Second
 
 // Behind reports whether the state's clock has moved back: it is before the latest departure.

@@ -8,8 +8,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// Traffic is the common facts of the lane's calls: how long an answer takes, and the actual pace of
-// departures. The zero value knows nothing.
+// Traffic is how long an answer takes, and the actual pace of departures. The zero value knows nothing.
 type Traffic struct {
 	RTT   float64 // seconds from a departure until its fact is observed, smoothed
 	Last  Mark    // the newest departure observed
@@ -58,11 +57,10 @@ func (s *State) meet(f *Fact, now throttle.Instant) {
 	}
 }
 
-// rest restarts the counts if there were no calls for long until f, though the plan let them depart: earlier
-// counts, and the time since, show no rate. The newest answered call may be old although others departed since:
-// their answers are slow. In an episode a minute without calls is needed: a shorter rest after each refusal is
-// measured. Before any rate is known, callers that begin to wait were idle if they called less than once in ten round
-// trips, or in a second.
+// rest restarts the counts if there were no calls for long until f, though the plan let them depart: they show no rate. The
+// newest answered call may be old although others departed since: their answers are slow. In an episode a minute without calls
+// is needed, as a shorter rest after each refusal is measured. Before any rate is known, callers that begin to wait were idle
+// if they called less than once in ten round trips, or in a second.
 func (s *State) rest(f *Fact) {
 	now, unknown := Mark{f.Ordinal - 1, f.Departed}, unknownRate
 	if f.Waited && len(f.Quotas) == 0 {

@@ -6,8 +6,7 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// leastTune is the least change of the rate, as a share of it, for which a limiter is tuned. It is a quarter of
-// the least width, so that a search takes no fewer than four steps.
+// leastTune is the least change of the rate, as a share of it, that tunes a limiter: so a search takes four steps or more.
 const leastTune = leastWidth / 4
 
 // A Plan is a state's demand on the queue and the limiter until the next fact.

@@ -90,7 +90,6 @@ func (r *Search) widen(refused float64) {
 	r.W, r.U = 0.9*r.W, min(max(2*r.U, 0.1), mostWidth)
 }
 
-// again begins a search.
 func (r *Search) again() {
 	r.R = r.W * (1 - r.U)
 	r.X, r.Marked, r.Rise = 0, 0, 0

@@ -9,9 +9,8 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// A Share leaves a part of a vendor's quotas to other clients. Reports are reduced before anything
-// is learned from them, so all of the learner keeps to it. With a share of 0.3, "100 of 100 left"
-// is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor has 70 left at any
+// A Share leaves a part of a vendor's quotas to other clients. Reports are reduced before anything is learned from them. With a
+// share of 0.3, "100 of 100 left" is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor has 70 left at any
 // time, whichever client spent the others. It is safe for concurrent use.
 type Share struct {
 	mu     sync.Mutex
@@ -81,8 +80,7 @@ func (s *State) shared(rate float64) float64 {
 	return rate * s.Setting.part()
 }
 
-// whole returns the vendor's rate as refusals show it; zero: it is unknown, or the rise of a
-// reported level shows it better.
+// whole returns the vendor's rate as refusals show it; zero: it is unknown, or a reported level that rises shows it better.
 func (s *State) whole() float64 {
 	for i := range s.Ceilings {
 		if t := &s.Ceilings[i]; t.binds(s) && t.fills() {
@@ -101,8 +99,7 @@ func (s *State) found(before float64) {
 	}
 }
 
-// missed counts a refusal below the share: others took more than the rest, or the vendor's rate has
-// fallen. If that repeats, the rate is searched again.
+// missed counts a refusal below the share: others took more, or the vendor's rate fell. After some the rate is searched again.
 func (s *State) missed() {
 	if s.Missed++; s.Missed >= mostMissed {
 		s.Whole, s.Missed = 0, 0

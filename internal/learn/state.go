@@ -23,8 +23,7 @@ func New(set Setting) State {
 	return State{Setting: set, Places: Places{Cap: 1}, Search: Search{U: mostWidth}}
 }
 
-// Quiet reports whether the fact can be left out: its call was served while no caller waited, it
-// reports no quota, and could change nothing learned.
+// Quiet reports whether the fact can be left out: before any refusal, a call was served without a quota while no caller waited.
 func (s *State) Quiet(f *Fact) bool {
 	return s.Mode == Start && !f.Refused && !f.Waited && len(f.Quotas) == 0 && s.RTT > 0
 }
