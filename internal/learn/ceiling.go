@@ -2,24 +2,20 @@ package learn
 
 import "github.com/weirgo/weir/throttle"
 
-// A Ceiling is what answers report of one quota. Say L calls of the lane had been
-// answered when call i left, and its answer reports that r permits are left. In
-// whatever order calls arrive, the vendor then grants every call up to number
+// A Ceiling is what answers report of one quota. Say L calls of the lane had been answered when call i departed, and its
+// answer reports r permits remaining. In whatever order calls arrive, the vendor then grants every call up to number
 //
 //	C = r + L + 1
 //
-// unless others spend from the quota or its window ends. Calls are counted as they
-// leave, without the refused ones:
+// unless others spend from the quota or its window ends. Departures are counted, without the refused ones:
 //
-//	call 40 left when 36 were answered, "4 remaining": calls up to 41 are granted
+//	call 40 departed when 36 were answered, "4 remaining": calls up to 41 are granted
 //
-// One of the answered calls arrived last, and the least reading or more was left then. So once n
-// calls are answered, as many more as the least reading are granted.
-//
-// So departures stay below C, whatever a reset means, until V is seen to rise: from the first reading on or, in a
-// lane with a configured rate, from the first refusal. After a second without an answer one call departs. If calls
-// arrive in the order in which they left, the quota lasts up to call V = r + i: the level line. V stands still in a
-// window, and rises with the rate of a bucket (see rise.go).
+// One of the answered calls arrived last, and the least reading or more was left then. So once n calls are answered, as
+// many more as the least reading are granted. No departure exceeds C, whatever a reset means, until V is seen to rise: from
+// the first reading on or, in a lane with a configured rate, from the first refusal. After a second without an answer one
+// call departs. If calls arrive in the order in which they departed, the quota lasts up to call V = r + i: the level line.
+// V stands still in a window, and rises with the rate of a bucket (rise.go).
 type Ceiling struct {
 	Key    uint64  // of the quota; zero: the place is free
 	Limit  float64 // as reported; zero: it was not
@@ -32,14 +28,16 @@ type Ceiling struct {
 	Last     Mark    // newest call with a reading: C and V are those at its departure
 	Answered int64   // newest call that was answered, with a reading or without
 	Lowest   float64 // least reading since no call was in flight
-	Counted  int64   // calls up to then, and those with a reading since then
+	Counted  int64   // calls answered when no call was in flight, and those with a reading since then
 	Call     float64 // permits that a call usually takes
 
-	Rising                // rise.go
-	Ending                // window.go
-	Trust                 // trust.go
-	Sent   [logMarks]Mark // departures, an eighth of the quota apart or more: window.go
-	Term   Term           // of a reset that the lane waits for: await.go
+	Rising                  // rise.go
+	Ending                  // window.go
+	Looks                   // look.go
+	Matching                // flying.go
+	Odd      int            // readings in a row with more left than their window can have: trust.go
+	Sent     [logMarks]Mark // departures, an eighth of the quota apart or more: window.go
+	Term     Term           // of a reset that the lane waits for: await.go
 
 	// Flags stand side by side, because each alone takes eight bytes of every lane.
 	Rough  bool // resets are reported in whole seconds
@@ -50,12 +48,12 @@ type Ceiling struct {
 }
 
 const (
-	few         = 4  // permits by which a quota is greater than what is on its way twice, if C bounds a level that rises
+	few         = 4  // permits: with as few beside twice the calls in flight, a quota is too small for C to bound departures; error of small counts
 	maxCeilings = 6  // bounds the state: vendors report four windows at most
 	forgotten   = 64 // calls without a reading, after which a quota no longer counts
 )
 
-// ceilingOf returns the ceiling of the quota with a key. A new one takes the place of the oldest.
+// ceilingOf returns the ceiling of the quota with a key. A new one takes the place of the oldest, which is a contradiction.
 func (s *State) ceilingOf(key uint64) *Ceiling {
 	oldest := &s.Ceilings[0]
 	for i := range s.Ceilings {
@@ -74,6 +72,7 @@ func (s *State) ceilingOf(key uint64) *Ceiling {
 	return oldest
 }
 
+// read applies the quotas that an answer reports.
 func (s *State) read(f *Fact) {
 	if f.Refused {
 		s.spare(f.Ordinal, 1)
@@ -108,7 +107,7 @@ func (s *State) Unread(ordinal int64) {
 	}
 }
 
-// Lapsed notes that departures from an ordinal on, so many, were counted but spent nothing, as far as is known.
+// Lapsed notes that count departures, from the ordinal first on, spent nothing, as far as is known.
 func (s *State) Lapsed(first, count int64) {
 	if last := first + count - 1; last > s.End.Ordinal {
 		s.Refused += int(min(count, last-s.End.Ordinal))
@@ -116,24 +115,22 @@ func (s *State) Lapsed(first, count int64) {
 	s.spare(first, count)
 }
 
-// spare notes that departures from an ordinal on, so many, spent no permit.
+// spare notes that count departures, from the ordinal first on, spent no permit.
 func (s *State) spare(first, count int64) {
+	n := float64(count)
 	for i := range s.Ceilings {
-		t := &s.Ceilings[i]
-		if t.Key == 0 {
-			continue
-		}
-		t.Counted += count
-		n := float64(count)
-		t.C, t.From, t.Mid, t.Prev, t.Stood = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n), t.Stood.spared(first, n)
-		if first > t.Last.Ordinal {
-			t.V += n
-			t.Answered = max(t.Answered, first+count-1)
+		if t := &s.Ceilings[i]; t.Key != 0 {
+			t.Counted += count
+			t.C, t.From, t.Mid, t.Prev, t.Stood = t.C+n, t.From.spared(first, n), t.Mid.spared(first, n), t.Prev.spared(first, n), t.Stood.spared(first, n)
+			if first > t.Last.Ordinal {
+				t.V += n
+				t.Answered = max(t.Answered, first+count-1)
+			}
 		}
 	}
 }
 
-// observe takes a reading in. It returns false if the reading does not count yet.
+// observe applies a reading. It returns false if the reading does not count yet.
 func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 	first := t.Last.Ordinal == 0 || q.HasLimit && q.Limit != t.Limit
 	if first {
@@ -141,7 +138,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 			s.contradict()
 			t.Top = 0
 		}
-		*t = Ceiling{Key: t.Key, Limit: q.Limit, Lowest: q.Remaining, Counted: f.Ordinal - int64(max(1, f.Flying)), Call: t.Call, Top: t.Top} // departures that no store counted show how much can be left
+		*t = Ceiling{Key: t.Key, Limit: q.Limit, Lowest: q.Remaining, Counted: f.Ordinal - int64(max(1, f.Flying)), Call: t.Call, Top: t.Top} // Top stays: a call without an ordinal shows how much can be left
 	}
 	if q.HasWindow && q.Window > 0 {
 		t.Window = q.Window.Seconds()
@@ -162,12 +159,12 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 	t.match(f, q.Remaining)
 	t.Answered = max(t.Answered, f.Ordinal)
 	if older { // a newer call says more
-		if !t.fills() && f.Ordinal > t.Jump.Ordinal { // but a window has no more than any of its readings allows
+		if !t.fills() && f.Ordinal > t.Jump.Ordinal { // but no reading allows a window more
 			t.V = max(t.C, min(t.V, q.Remaining+float64(f.Granted)))
 		}
 		return true
 	}
-	at := max(f.Ordinal, t.Last.Ordinal) // a caller may leave after one that was granted later
+	at := max(f.Ordinal, t.Last.Ordinal) // a caller may depart after one that was granted later
 	if !t.Flight {
 		t.level(s, f, q.Remaining, float64(at), first)
 		if q.HasReset && q.Reset > 0 && q.Reset < longestReset {
@@ -178,7 +175,7 @@ func (t *Ceiling) observe(s *State, f *Fact, q *Quota) bool {
 		}
 	}
 	t.Last = Mark{at, f.Departed}
-	if f.guessed && !t.Flight { // some calls that were granted may be to come, and have lower ordinals
+	if f.guessed && !t.Flight { // granted calls that are still to come may have lower ordinals
 		t.Last.Ordinal = 0
 	}
 	return true
@@ -195,33 +192,17 @@ func (t *Ceiling) counted(s *State, f *Fact, left float64) {
 	if f.Answered > 0 && f.Answered >= f.Granted { // later calls arrive after all of these
 		t.Counted, t.Lowest = f.Granted, t.Top
 		if !f.Refused && t.V-float64(f.Granted) < 1 && t.Match >= 0 && t.Reset == 0 && t.Window == 0 {
-			t.Tells = f.Granted + 1 // served, if only calls in flight count
-			t.C = float64(t.Tells) + t.readers(s)
+			t.Tells = f.Granted + 1               // served, if only calls in flight count
+			t.C = float64(t.Tells) + t.readers(s) // so that pace lets this call depart
 		}
 	}
 }
 
-// odd reports whether a reading says that more is left than before, though the same window still
-// runs, or a bucket is known to fill more slowly. It may be an old one, so it counts only if others
-// say so, too. Rows "one in ten stale".
-func (t *Ceiling) odd(f *Fact, q *Quota) bool {
-	more := q.Remaining + float64(f.Ordinal-int64(max(1, f.Flying))) - t.V
-	switch {
-	case t.fills() && t.Blur < t.Slope/4:
-		return more > t.Slope*f.Departed.Sub(t.Last.At).Seconds()+max(few, t.size()/8)
-	case more <= 1:
-		return false
-	case t.Stands && t.Call <= 1 && f.Departed.Sub(t.Jump.At).Seconds() < shortest: // calls of many tokens see a bucket leap, too
-		return true
-	}
-	return more > t.size()/8 && q.HasReset && t.timed() && t.Moves == 0 && t.Reset > f.Landed.Add(rounding) && f.Landed.Add(q.Reset).Sub(t.Reset).Abs() <= rounding
-}
-
-// size returns how many permits can be left at most, as far as readings show it.
+// size returns how many permits can be left at most, as far as readings show it: each is without its own call's.
 func (t *Ceiling) size() float64 { return t.Top + 1 }
 
-// full reports whether so many left may be all there are: the level cannot show how fast it would rise. Calls that
-// arrive together find it a little lower. A limit may be reported as a rate, such as "200 in 1 s", without its burst.
+// full reports whether so many left may be all there are: the level cannot show how fast it would rise. Calls that arrive
+// together find it lower by some of their number. A limit may be reported as a rate, such as "200 in 1 s", without its burst.
 func (t *Ceiling) full(f *Fact, left float64) bool {
 	below := func(most float64) float64 { return most - 0.5 - min(float64(f.Flying)/4, most/16) }
 	return t.Limit > 0 && left >= below(t.Limit-1) || t.Peaks > 1 && left >= below(t.Top)
@@ -243,7 +224,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 	}
 	s.Doubt = max(0, s.Doubt-1)
 	switch {
-	case t.V > here.High+1: // others spent
+	case t.V > here.High+1: // fewer are left than the line allows: others spent
 		if t.V-here.High > max(3, t.size()/2) {
 			s.contradict()
 			if t.Peaks <= 1 { // it was never reported again, so it may be garbage, of which no part is kept
@@ -254,16 +235,15 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 			t.C = here.Low
 		}
 		t.V = left + at
-	case t.V < here.Low-1:
+	case t.V < here.Low-1: // more are left: a window has begun, or the level rises
 		t.jump(f, left, here)
 		t.V, t.C = left+at, here.Low
-	default:
+	default: // as expected: with more calls in flight, which overtake each other, a reading says less
 		t.V += (left + at - t.V) / min(8, flying)
 	}
-	if t.C > here.High { // no more can be left than if all that left since were to come
+	if t.C = max(t.C, here.Low); t.C > here.High { // no more can be left than if all departures since were to come
 		t.C = here.Low
 	}
-	t.C = max(t.C, here.Low)
 	t.V = max(t.V, t.C)
 	t.Risen = max(t.Risen, here.Low-t.Stood.High)
 	if left > 0 || s.Setting.part() == 1 { // a share that is spent may be overdrawn, and shows no rise
@@ -282,13 +262,5 @@ func (t *Ceiling) left(now throttle.Instant, granted int64) float64 {
 	return min(v, max(t.Limit, t.size()))
 }
 
-// binds reports whether the ceiling is believed. A vendor that always reports zero says nothing. A lane that
-// takes a share also believes readings that contradict each other: others spend as well.
-func (t *Ceiling) binds(s *State) bool {
-	return t.Key != 0 && !s.off(Reported) && (t.Top >= 1 || t.Flight) && (s.Doubt < mostDoubt || s.Setting.part() < 1) &&
-		s.Last.Ordinal-t.Last.Ordinal <= forgotten
-}
-
-// fills reports whether the level is that of a bucket: it has risen by more than it can hold. A log
-// gives back what was spent once, and stands still again.
+// fills reports whether the level is a bucket's: it rose by more than it can hold. A log's rises once, by what was spent.
 func (t *Ceiling) fills() bool { return t.Slope > 0 && t.Risen >= t.size() }

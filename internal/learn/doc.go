@@ -1,7 +1,6 @@
 // Package learn finds a vendor's limit from its answers, and plans how fast a lane may send. It is pure: State.Observe
 // applies one answer, and State.Plan returns what to do now. A State has no clock, no lock and no I/O, and is a bounded
-// value without pointers. Package sim beside it drives it through the gate that ships, and TRIED.md there lists what
-// was dropped.
+// value without pointers. Package sim drives it through the gate that ships, and its TRIED.md lists what was dropped.
 //
 // # Machines
 //
@@ -15,13 +14,12 @@
 //   - [Before] (before.go): the rate served before refusals lowered it is tried again, as others may have left.
 //   - [Ceiling] (ceiling.go): the reported remaining permits of quotas. Departures stay within them, and follow their
 //     rise, the rate of a bucket (rise.go), or their windows (window.go). Single calls look for what is unknown
-//     (spend.go), and readings that contradict each other are not believed (trust.go).
+//     (look.go). Readings may count calls in flight instead (flying.go), or not be believed (trust.go).
 //
-// Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace of
-// departures. Refusals is the episode from a refusal to the first served call that departed after it was known,
-// and the counts since the previous one. [State] passes them on: observe.go for each answer, episode.go when an
-// episode begins or ends, plan.go for the plan. Counts are differences of ordinals, less the refused ones, so
-// the order in which answers land does not matter. A time without calls shows no rate.
+// Their common facts are [Traffic] and [Refusals]. Traffic is the round trip, and the actual pace of departures. Refusals
+// is the episode from a refusal to the first served call that departed after it was known, and the counts since the
+// previous one. [State] passes them on: observe.go for each answer, episode.go when an episode begins or ends, plan.go for
+// the plan. Counts are differences of ordinals, less the refused ones, so the order in which answers land is no matter.
 //
 // # How it is used
 //
@@ -32,6 +30,6 @@
 // limits stay as they are. A Plan only delays. In a fleet each process observes the same facts in the store's order,
 // and ordinals are the store's. [Setting.Without] switches mechanisms off: a test in sim proves that each is needed.
 //
-// A constant names a row of sim.Table, or a test, that fails if it is halved or doubled. One that names
-// nothing is rough. "Random vendors" are drawn by sim.
+// A constant names the row of sim.Table, or the test, that fails if it is halved or doubled. One that names nothing is
+// rough. "Random vendors" are drawn by sim.
 package learn

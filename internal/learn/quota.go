@@ -60,19 +60,3 @@ func Left(quotas []Quota) (left float64, ok bool) {
 	}
 	return left, ok
 }
-
-// Bound reports whether readings bound departures, because the rise of a level is unknown yet. It
-// also returns the least ceiling of the quotas, and how many of the permits left of the scarcest one
-// are kept for single calls that read it. A quota that has n more left keeps n fewer of those.
-func (s *State) Bound() (ceiling, kept float64, ok bool) {
-	ceiling, least, most := float64(mostCalls), float64(mostCalls), math.Inf(-1)
-	for i := range s.Ceilings {
-		if t := &s.Ceilings[i]; t.binds(s) && !t.flying() && !s.believes() {
-			ceiling, least = min(ceiling, t.C), min(least, t.V)
-			if !t.fills() {
-				most, ok = max(most, t.readers(s)-t.V), true
-			}
-		}
-	}
-	return ceiling, max(0, least+most), ok
-}

@@ -6,15 +6,16 @@ import (
 	"github.com/weirgo/weir/throttle"
 )
 
-// The rise of a level line is the vendor's rate, measured without a refusal. Two readings bound it
-// exactly: between a reading with the level in [low, high] and a later one in [Low, High], it rose
-// by at least Low-high and at most High-low.
+// The rise of a level line is the vendor's rate, measured without a refusal. Two readings bound it exactly. Between a reading
+// with the level in [low, high] and a later one in [Low, High], it rose by Low-high at least and High-low at most.
 
 const (
 	leastMeasure = 0.5  // least seconds of a measurement
 	fewRise      = 16   // least rise of the level in a measurement, in permits
-	orderly      = 8    // a reading is usually better by this factor than its bounds, which allow for calls that overtake each other
-	wayAbove     = 1.15 // of the departure rate at a full level: bound of the slope
+	orderly      = 8    // times as exact as its bounds is a reading usually: they allow for calls that overtake each other
+	aboveFull    = 1.15 // of the departure rate at a full level: bound of the slope
+	fullPace     = 0.7  // of a settled slope: callers who depart more slowly leave the level full themselves
+	fullRise     = 0.4  // of the slope: its most growth in a round trip at a full level
 	unspent      = 0.2  // least rise of the logarithm of the search's rate for an answer at a full level. Test "AFullBucketRaisesTheRateThatItsRefusalsTaught"
 )
 
@@ -22,17 +23,16 @@ const (
 type Rising struct {
 	Slope float64          // permits per second by which V rises; zero: constant, or unknown
 	Found float64          // least Slope at the last good measurement; zero: none
-	Stood Level            // the newest reading before V began to rise
+	Stood Level            // the bounds of V when it began to rise; At: the newest reading before that
 	Risen float64          // permits by which V has risen since then
-	Blur  float64          // error of Slope, in permits per second
+	Blur  float64          // error of Slope, in permits per second; as great as Slope: it is only a bound
 	Cut   throttle.Instant // arrival of the answer for which Slope was last lowered
 	From  Level            // start of the measurement of Slope; its At is zero if none is under way
 	Mid   Level            // start of the next one
 	Prev  Level            // the newest reading
 }
 
-// A Level is a reading's bounds of the ordinal at which the quota runs out: Low if all calls in
-// flight arrived after the answered one, and High if they arrived before.
+// A Level bounds the ordinal at which the quota runs out by a reading: Low if calls in flight arrive later, High if earlier.
 type Level struct {
 	Low, High float64
 	At        throttle.Instant
@@ -48,7 +48,9 @@ func (l Level) spared(first int64, n float64) Level {
 	return l
 }
 
-// rise measures how fast the level rises while it is not full. At the brim, only the lane's own pace shows.
+// rise measures how fast the level rises while it is not full, by the reading or by the line (brim): a full level shows the
+// lane's own pace alone. A lane that takes a share leaves it full, so it goes on measuring there until Found is known, or
+// if as many as half of the quota depart in a round trip.
 func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level, brim bool) {
 	d := here.At.Sub(t.From.At).Seconds()
 	if t.From.At == 0 || d <= 0 {
@@ -81,7 +83,7 @@ func (t *Ceiling) rise(s *State, f *Fact, left float64, here Level, brim bool) {
 	case blur <= t.Blur && blur < max(slope, t.Slope)/2:
 		t.Slope, t.Blur = slope, blur
 	}
-	if t.Blur <= agreed*t.Slope && left < t.size()/2 { // near the top it rises no faster than calls leave
+	if t.Blur <= agreed*t.Slope && left < t.size()/2 { // near the top it rises no faster than calls depart
 		t.Found = t.Slope - t.Blur
 	}
 	if t.Slope != known && least+most < 2 { // it is constant
@@ -109,10 +111,10 @@ func (t *Ceiling) overflow(s *State, f *Fact, here Level) {
 		t.Mid = here
 	}
 	pace := s.pace(f)
-	if !f.Waited || pace < 0.7*t.Slope && t.Blur <= settled*t.Slope { // paced subtracts a greater error
+	if !f.Waited || pace < fullPace*t.Slope && t.Blur <= settled*t.Slope { // with a greater error, paced itself lets fewer depart
 		return
 	}
-	t.Slope = max(t.Slope, min(wayAbove*pace, t.Slope*(1+0.4/float64(max(1, f.Flying)))))
+	t.Slope = max(t.Slope, min(aboveFull*pace, t.Slope*(1+fullRise/float64(max(1, f.Flying)))))
 	t.Blur = t.Slope
 }
 

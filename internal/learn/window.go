@@ -12,19 +12,19 @@ import (
 
 const (
 	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date. Row "one in ten stale, first 300/5s"
-	leastRounding = 200 * time.Millisecond // error of a reset in milliseconds
+	leastRounding = 200 * time.Millisecond // error of a reset that is reported in milliseconds
 	longestReset  = 31 * 24 * time.Hour    // longest believed: a month
-	early         = 0.98                   // of a length, after which the next end is probed: too early costs a permit, too late a part of the window. Row "one in ten stale, first 300/5s"
+	early         = 0.98                   // of a length, after which the next end is looked for: too early costs a permit, too late a part of the window. Row "one in ten stale, first 300/5s"
 	shortest      = 0.9                    // seconds of a window: vendors count seconds or more
 	sameLength    = 1.01                   // of a round length: the jump before was seen a little late
-	mayBeTwo      = 2                      // windows in a row of a length, after which one is probed at half of it: each may have been two. Row "one in ten stale, first 300/5s"
-	mostTurns     = 8                      // bound of the count of windows that ended when probed
+	mayBeTwo      = 2                      // windows in a row of a length, after which an end is looked for at half of it: each may have been two. Row "one in ten stale, first 300/5s"
+	mostTurns     = 8                      // bound of the count of windows that ended when expected
 	refuted       = 2                      // windows in a row that end earlier than reported, beyond rounding. Row "one in ten stale, first 300/5s"
 	soonEnough    = 0.1                    // of a length, by which a reported end may be late
 	exactFrom     = 8                      // seconds of a window whose reset in whole seconds is taken as it is: they are an eighth of it at most. Rows "log 100/10s", "begin, first 300/5s"
 	standing      = 3                      // permits by which a bucket would have risen before V counts as constant. Test "LogGivesBackWhatWasSpent"
 	unrisen       = 1.5                    // permits by which a bucket would have risen while its reset stayed the same
-	coarse        = 2                      // seconds: gateways report "1 s" in every answer (esp-v2)
+	coarse        = 2                      // seconds: shorter resets and windows are not trusted, as gateways report "1 s" in every answer (esp-v2)
 	mostMoves     = 2                      // a reset that moved this often ends no window
 )
 
@@ -41,11 +41,9 @@ type Ending struct {
 	Named  throttle.Instant // departure of the first call whose answer named that end
 	NamedV float64          // V at it
 	Moves  int              // readings whose end contradicts the previous one, less windows that began since
-	Gap    float64          // seconds since the level last rose, as read by single calls; the round trip: enough is left
-	Lull   float64          // most seconds for which the level stood before permits came back; zero: unknown
 	Ends   int              // 1: the last window ended at its reported end; negative: so many in a row did not
 	Jump   Mark             // the call that saw V jump last, or the first one with a reading
-	Period float64          // seconds from a jump until the next one is probed; zero: unknown
+	Period float64          // seconds from a jump until the next one is looked for; zero: unknown
 	Least  float64          // seconds after a jump in which the last window did not end
 	Turns  int              // jumps in a row at that time
 }
@@ -76,22 +74,20 @@ func (t *Ceiling) resetAt(f *Fact, q *Quota) {
 // becomeWindow corrects a level that was taken for a bucket's.
 func (t *Ceiling) becomeWindow() { t.Stands, t.Slope, t.Risen, t.Jump = true, 0, 0, t.Last }
 
-// rough reports whether a reset hardly shows a window's end, because it is in whole seconds and the
-// window is short.
+// rough reports whether a reset hardly shows a window's end: it is in whole seconds, and the window is short.
 func (t *Ceiling) rough() bool { return t.Rough && t.Full < exactFrom }
 
-// timed reports whether windows end at the reported reset, as far as is known. Row "strangers half,
-// X-RateLimit": the reset of a bucket moves.
+// timed reports whether windows end at the reported reset, as far as is known. A bucket's moves: row "strangers half, X-RateLimit".
 func (t *Ceiling) timed() bool { return t.Reset > 0 && t.Moves < mostMoves && t.Ends > -refuted }
 
 // end returns the known end of the newest reading's window; zero: unknown.
 func (t *Ceiling) end() throttle.Instant {
 	switch {
-	case t.timed() && t.Stands && (t.Window > 0 || t.Turns > 0 && t.rough()):
+	case t.timed() && t.Stands && (t.Window > 0 || t.Turns > 0 && t.rough()): // a window is no longer than its known length
 		return min(t.Reset, t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period))))
 	case t.timed():
 		return t.Reset
-	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.Last.At.Sub(t.Jump.At).Seconds()) < t.Period/2:
+	case t.Stands && t.Window == 0 && t.Turns == mayBeTwo && max(t.Least, t.Last.At.Sub(t.Jump.At).Seconds()) < t.Period/2: // it may be half as long
 		return t.Jump.At.Add(seconds(t.Period / 2))
 	case t.Stands && t.Window+t.Period > 0:
 		return t.Jump.At.Add(seconds(cmp.Or(t.Window, t.Period)))
@@ -109,19 +105,20 @@ func (t *Ceiling) stand(s *State, left float64, here Level) {
 	t.Stands = t.Stands || room > 0 && room/length*here.At.Sub(t.From.At).Seconds() >= standing+here.High-t.From.Low
 }
 
-// jump applies a sudden rise of the level. A bucket would have risen before, too, so a window has
-// begun, or permits spent long ago no longer count.
+// jump applies a sudden rise of the level: a window has begun, or permits spent long ago no longer count. A bucket that
+// rises this fast would have gained standing permits more before than it did.
 func (t *Ceiling) jump(f *Fact, left float64, here Level) {
 	rose, d := here.Low-t.Prev.High, max(here.At.Sub(t.Prev.At).Seconds(), 1e-6)
-	still, before := max(0, t.Prev.At.Sub(t.From.At).Seconds()), t.Prev.High-t.From.Low
+	stood, gained := max(0, t.Prev.At.Sub(t.From.At).Seconds()), t.Prev.High-t.From.Low
 	if t.From.At == 0 {
-		still = 0
+		stood = 0
 	}
+	// due: the known end has passed since the last reading, or the time in which the last window did not end
 	due := t.end() > t.Last.At && f.Landed >= t.end() || t.Least > shortest && f.Departed.Sub(t.Jump.At).Seconds() >= t.Least
-	if t.fills() || !(t.Stands && due) && (rose/d*still < standing+before || rose < standing+2*t.Slope*d) {
+	if t.fills() || !(t.Stands && due) && (rose/d*stood < standing+gained || rose < standing+2*t.Slope*d) {
 		return
 	}
-	if served := float64(f.Ordinal - t.Jump.Ordinal); served > t.size()+max(few, t.size()/8) { // a window has no more: it is a bucket that others leave
+	if served := float64(f.Ordinal - t.Jump.Ordinal); served > t.size()+max(few, t.size()/8) { // more than a window has: it is a bucket that others leave
 		t.Stands, t.Whole, t.Turns, t.Least = false, false, 0, 0
 		t.Jump = Mark{f.Ordinal, f.Departed}
 		return
@@ -166,13 +163,14 @@ func (t *Ceiling) lasted(f *Fact, left float64) {
 // spent, so its level is constant, and then repeats the lane's departures of a period before:
 //
 //	period 60 s     0 s   1 s   20 s               60 s  61 s  80 s
-//	calls leave     40    30    30    none left
+//	departures      40    30    30    nothing left
 //	permits return                                 40    30    30
 //
 // The period is known from a window that ended with a part of its permits.
 
 const logMarks = 8 // kept departures of a period: returned permits are then late by an eighth of a quota at most
 
+// mark keeps a departure for back.
 func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 	newest := &t.Sent[logMarks-1]
 	if float64(ordinal-newest.Ordinal) >= t.size()/logMarks {
@@ -181,8 +179,7 @@ func (t *Ceiling) mark(ordinal int64, at throttle.Instant) {
 	}
 }
 
-// back returns when a log gives permits back next; zero: unknown. A past reset is better evidence
-// than a window, which some vendors report in another unit.
+// back returns when a log gives permits back next; zero: unknown. A believed reset is better evidence than a reported window.
 func (t *Ceiling) back() throttle.Instant {
 	period := seconds(cmp.Or(t.Window, t.Period))
 	if t.Window == 0 && (!t.Stands || t.Whole) || period == 0 || t.timed() {

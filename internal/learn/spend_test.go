@@ -5,6 +5,21 @@ import (
 	"time"
 )
 
+// While nobody knows how a level rises, the last permits are spent by single calls, each of
+// which waits for the answer to the one before, but not without end.
+func TestSingleCallsReadTheLevel(t *testing.T) {
+	s := hundred()
+	s.Setting = Setting{}
+	s.answer(false, minute(20, 2))
+	p := s.Plan(s.now, s.ordinal+1)
+	if !p.Asks || p.Hold <= s.now || p.Hold > s.now.Add(answers*time.Second) {
+		t.Errorf("beside a call without an answer: %+v", p)
+	}
+	if p := s.Plan(s.now.Add(time.Hour), s.ordinal); p.Hold > s.now.Add(time.Hour) {
+		t.Errorf("an hour later, with 2 left and nothing in flight: held for %v", p.Hold.Sub(s.now.Add(time.Hour)))
+	}
+}
+
 // Of 190 calls in ten seconds and 500,000 a day, as HubSpot reports them
 // (https://developers.hubspot.com/docs/developer-tooling/platform/usage-guidelines), the fewest are left of the
 // first. A tenth of the day is kept of the day's rest, and not of the other one: processes that share the lane
