@@ -150,7 +150,7 @@ func TestOlderAnswersLowerNoCeiling(t *testing.T) {
 
 // A call that fails spends nothing as far as is known; one that was refused surely not. So the
 // level line rises by both, and the ceiling by the second alone.
-func TestCallsThatSpendNothing(t *testing.T) {
+func TestRefusedCallsRaiseTheCeiling(t *testing.T) {
 	s := hundred()
 	s.Setting = Setting{}
 	s.answer(false, minute(100, 50))

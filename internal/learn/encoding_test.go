@@ -123,7 +123,7 @@ func TestSameMessagesMakeTheSameState(t *testing.T) {
 }
 
 // The facts arrive as observed.
-func TestFactsTravel(t *testing.T) {
+func TestReceivedFactsAreObserved(t *testing.T) {
 	want, got := learn.New(learn.Setting{}), learn.New(learn.Setting{})
 	for n := range int64(200) {
 		f := fact(n + 1)
@@ -160,7 +160,7 @@ func TestCallsOfBeforeAreOldNews(t *testing.T) {
 }
 
 // A process whose first call is refused knows no earlier calls. Those were not slow.
-func TestAMeetingOfNoCalls(t *testing.T) {
+func TestMeetingOfARefusedFirstCallSlowsNothing(t *testing.T) {
 	s := learn.New(learn.Setting{Configured: 100, Burst: 10, Shared: true})
 	met := learn.Meeting{Took: 5 * time.Millisecond, First: at(0.2), Back: [2]int64{40, 40}}
 	f := fact(0)

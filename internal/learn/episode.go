@@ -32,8 +32,8 @@ const (
 	longestGap  = 3600  // seconds: few windows are longer, and the vendor is still probed. Test "ProbesGoEverLater"
 	freed       = 1     // seconds, or freedTrips: longest gap between probes for a place, which any call that ends may free. Test "ReportedPlacesThatOthersHaveAreNoRate"
 	freedTrips  = 8     // round trips
-	passes      = 4     // times as long as a slow refusal takes: an unanswered probe was served. Test "WhenAProbeHasPassed"
-	leastPassed = 0.050 // seconds: the same at least, as refusals of one vendor differ. Test "WhenAProbeHasPassed"
+	passes      = 4     // times as long as a slow refusal takes: an unanswered probe was served. Test "UnansweredProbePassesIfRefusalsAreFast"
+	leastPassed = 0.050 // seconds: the same at least, as refusals of one vendor differ. Test "UnansweredProbePassesIfRefusalsAreFast"
 	tripParts   = 6     // of a round trip: the least gap before the first probe, if the vendor counts in windows. Test "SpentWindowIsProbedLater"
 	soonGap     = 1     // seconds: largest gap after which an unanswered probe has passed, if no call was served. With a larger one, calls that depart unanswered, one a second, show more. Test "ProbeOfALongSilenceHasNotPassed"
 	blockEnds   = 0.95  // of the last block: its end may be seen a probe late. Row "30 s block on exhaustion"

@@ -20,7 +20,7 @@ func refusedAfter(served int, shared bool, flying int, took time.Duration) learn
 // A probe that would have been refused by now has passed, if refusals come much sooner than answers, or no answer
 // has come yet. Where calls in flight may be what is refused, it shows nothing once one of them was served. A
 // process that shares the lane does not know all of them.
-func TestWhenAProbeHasPassed(t *testing.T) {
+func TestUnansweredProbePassesIfRefusalsAreFast(t *testing.T) {
 	for _, r := range []struct {
 		served, flying int
 		shared         bool

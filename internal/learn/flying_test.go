@@ -76,7 +76,7 @@ func TestPlacesThatReadingsShowAreNoRate(t *testing.T) {
 }
 
 // The reported bound of one call in flight is believed, too.
-func TestReportedBoundOfOneCallInFlight(t *testing.T) {
+func TestReportedBoundOfOneCallIsBelieved(t *testing.T) {
 	s := New(Setting{})
 	now := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	for n := int64(1); n <= 8; n++ {

@@ -136,7 +136,7 @@ func TestCallsInFlightAreRemembered(t *testing.T) {
 	}
 }
 
-func TestNothingIsRememberedOfNothing(t *testing.T) {
+func TestNewLaneExportsNothing(t *testing.T) {
 	s, _ := run(learn.New(learn.Setting{}), 50, 0.05, 1e6)
 	if m, ok := s.Export(); ok {
 		t.Errorf("Export of a new lane = %+v, want nothing", m)
@@ -144,7 +144,7 @@ func TestNothingIsRememberedOfNothing(t *testing.T) {
 }
 
 // A memory never exceeds the configured limit, and a lower configured limit is not affected.
-func TestMemoryBesideConfiguredLimits(t *testing.T) {
+func TestMemoryNeverExceedsTheConfiguredRate(t *testing.T) {
 	m := learn.Memory{Version: 1, Rate: 50, Width: 0.02}
 	for configured, want := range map[float64]float64{30: 0, 80: 50} {
 		s := learn.New(learn.Setting{Configured: configured, Burst: 1})

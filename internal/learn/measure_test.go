@@ -86,14 +86,14 @@ func TestRoundedSilencesShowNoWindow(t *testing.T) {
 		leave(true)
 		now = now.Add(1010 * time.Millisecond)
 	}
-	if s.W > 500 {
-		t.Errorf("learned %v, want 500/s at most", &s)
+	if s.W > 500 || s.windows() {
+		t.Errorf("learned %v with a period of %v s, want 500/s at most, and not in windows", &s, s.P)
 	}
 }
 
 // Processes share a bucket of 200/s burst 20, whose burst was counted as 41. A search that
 // rose from 188 to 450/s within half a second was served 110 calls: 200/s, not 300.
-func TestBurstOfManyProcessesThatWasCountedTooHigh(t *testing.T) {
+func TestBurstThatWasCountedTooHighIsCorrected(t *testing.T) {
 	began := throttle.InstantOf(time.Unix(1_700_000_000, 0))
 	refused := Mark{Ordinal: 110, At: began.Add(530 * time.Millisecond)}
 	r := Search{W: 280, U: 0.32, X: 2.6, R: 450, B: 41, Burst: 41, Measured: true}

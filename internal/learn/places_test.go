@@ -107,9 +107,8 @@ func TestTrialOfFewPlacesIsARate(t *testing.T) {
 	}
 }
 
-// Three of four calls departed with ten in flight or more, and were served. A refusal with ten is
-// then a rate's, and the next trial comes four times as late as the previous.
-func TestRefusalOfTheUsualIsNoBound(t *testing.T) {
+// All calls departed with ten in flight, and were served. A refusal with ten is then a rate's, and the next trial comes four times as late as the previous.
+func TestRefusalWithTheUsualInFlightIsARate(t *testing.T) {
 	p := Places{Cap: 10, Ceil: 12}
 	for range 100 {
 		p.note(&Fact{Flying: 10})

@@ -33,7 +33,7 @@ func TestSearchPassesItsEstimate(t *testing.T) {
 }
 
 // No answer raises the rate by more than the calls in flight can bear.
-func TestSearchRisesByAFifthInARoundTrip(t *testing.T) {
+func TestSearchRisesByAQuarterAtMostInARoundTrip(t *testing.T) {
 	r := Search{W: 100, U: 0.5, R: 100, X: 30}
 	for range 10 {
 		r.grow(&Fact{Flying: 10}, false, 0)
