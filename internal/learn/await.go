@@ -75,7 +75,7 @@ func (t *Ceiling) exact() bool {
 	return t.Term.Far && !t.Term.Moved && (t.Term.Empty < 3 || t.Limit == 1)
 }
 
-// Read applies the quotas that an answer reports, and nothing else. A refused call spent none of its cost.
+// Read applies the quotas that an answer reports, and nothing else. A refused call spent nothing.
 func (s *State) Read(f *Fact, cost int64, now throttle.Instant) {
 	s.meet(f, now)
 	if f.Refused && cost > 1 {

@@ -218,7 +218,7 @@ func (t *Ceiling) level(s *State, f *Fact, left, at float64, first bool) {
 		return
 	}
 	d := f.Departed.Sub(t.Last.At).Seconds()
-	brim := s.Setting.part() < 1 && t.fills() && t.V+t.Slope*d >= at-1+t.size()
+	brim := s.Setting.part() < 1 && t.fills() && t.V+t.Slope*d >= at-1+t.size() // full by the line
 	if t.fills() {
 		t.V = min(t.V+t.Slope*d, at-1+t.size())
 	}

@@ -12,7 +12,7 @@ const (
 	above = 1.05 // times a configured rate: the rate in force rises no further, because the limiter caps it. Test "ConfiguredRateIsInForceAgain"
 )
 
-// AnyRate is the rate of a [Setting] whose limits name none, such as one in tokens or of a day: the vendor's is as unknown
+// AnyRate is the rate of a [Setting] whose limits name no rate, such as one in tokens or of a day: the vendor's is as unknown
 // as without them. It is finite, because a State is sent as JSON, and more than a lane can send.
 const AnyRate = 1e12
 

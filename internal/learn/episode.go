@@ -126,9 +126,9 @@ func (s *State) probe(now throttle.Instant) {
 	}
 }
 
-// probeRefused handles the refusal of a call that left after the episode began.
+// probeRefused handles the refusal of a call that departed after the episode began.
 func (s *State) probeRefused(f *Fact, now throttle.Instant) {
-	// Where processes share the lane, f seems to be alone until the first calls have landed.
+	// If processes share the lane, f seems to be alone until the first calls have landed.
 	if s.Mode == Trial && f.alone() && !s.Proven && (s.Usual > 0 || !s.Setting.Shared) {
 		s.ban(now)
 		s.toRate()

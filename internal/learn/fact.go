@@ -27,9 +27,9 @@ func (f *Fact) alone() bool { return f.Flying <= 1 && f.Granted <= f.Ordinal }
 
 // A Setting is the lane's configuration. The zero Setting configures nothing, and spends reported windows as calls come.
 type Setting struct {
-	Configured float64 // permits per second of the configured limits; AnyRate: they name none; zero: there are none
+	Configured float64 // permits per second of the configured limits; AnyRate: they name no rate; zero: nothing is configured
 	Burst      float64 // permits of the configured limits at once
-	Shared     bool    // processes share the lane: none knows all calls in flight until the store bounds them
+	Shared     bool    // processes share the lane: no process knows all calls in flight until the store bounds them
 	Waits      bool    // wait for resets that are exact: see [State.Room]
 	Share      float64 // of the vendor's limit that the lane takes, see [Share]; zero or 1: all
 	Spread     bool    // spread the remaining permits of a reported window evenly over time

@@ -45,7 +45,7 @@ func (m *sample) long(rate float64) bool {
 	return rate > 0 && m.silence > max(bucketGains/rate, bucketTrips*m.rtt)
 }
 
-// measure makes a new estimate: the rate lies between what was served and what was refused.
+// measure makes a new estimate: the rate lies between the one served and the one refused.
 //
 //	1,980 calls in 10 s, then one refused at 230/s, with a reported wait of 1 s:
 //	between 198 and 230/s, so W = 213/s and U = 0.075
@@ -65,7 +65,7 @@ func (r *Search) measure(m *sample) {
 	}
 	r.Pause = m.silence
 	lo, hi := r.bracket(m)
-	// The vendor served no more than n until it last refused: a bound, too. A reported time alone bounds only what was far too high.
+	// The vendor served no more than n until it last refused: a bound, too. A reported time alone bounds only a rate that was far too high.
 	if most := m.n / max(1e-6, m.t-m.silence+m.covered); m.covered > 0 && r.X < shown && !m.idle &&
 		(m.probed > 0 || m.covered > 1 && m.n >= enough && hi > farAbove*most) {
 		hi = max(lo, min(hi, most))

@@ -110,7 +110,7 @@ func (s *State) refused(f *Fact, now throttle.Instant) {
 	case s.Mode == Start:
 		s.firstRefusal(f, now)
 	case s.Mode == Rate:
-		// R rose since f left, by as many answers as were in flight.
+		// R rose since f departed, by as many answers as were in flight.
 		s.begin(f, now, s.shared(s.R)*math.Exp(-min(mostRise, s.Rise*float64(f.Flying-1))))
 	default:
 		then, asks := s.Places.refused(f, s.Mode, now)

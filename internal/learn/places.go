@@ -27,7 +27,7 @@ const (
 	slowAnswers = 0.020 // seconds: for faster ones a fleet's store bounds no calls in flight
 	mostCrowds  = 4     // a rate refuses one of eight calls with more than Usual in flight: four in a row are one in 4,000. Test "PacedLaneFindsThePlaces"
 	usualGain   = 0.25  // of a call: five answers above Usual raise it by one. Row "drain bare, 50 ms service"
-	firstBan    = 2     // seconds. Over sockets a ban of a minute left 8 places at 0.65 for the rest of a drain
+	firstBan    = 2     // seconds. Over sockets a ban of a minute used 8 places to 0.65 until a drain ended
 	moreBan     = 4     // times: a vendor that counts a rate bears five trials in its first two minutes. Test "RefusalWithTheUsualInFlightIsARate"
 	longestBan  = 60    // seconds. Test "RefusalWithTheUsualInFlightIsARate"
 )

@@ -27,7 +27,7 @@ type Rising struct {
 	Risen float64          // permits by which V has risen since then
 	Blur  float64          // error of Slope, in permits per second; as great as Slope: it is only a bound
 	Cut   throttle.Instant // arrival of the answer for which Slope was last lowered
-	From  Level            // start of the measurement of Slope; its At is zero if none is under way
+	From  Level            // start of the measurement of Slope; At is zero: nothing is measured
 	Mid   Level            // start of the next one
 	Prev  Level            // the newest reading
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A Share leaves a part of a vendor's quotas to other clients. Reports are reduced before anything is learned from them. With a
-// share of 0.3, "100 of 100 left" is read as 30 of 30, "80 left" as 10, and "70 left" as none. So the vendor has 70 left at any
+// share of 0.3, "100 of 100 left" is read as 30 of 30, "80 left" as 10, and "70 left" as 0. So the vendor has 70 left at any
 // time, whichever client spent the others. It is safe for concurrent use.
 type Share struct {
 	mu     sync.Mutex

@@ -8,7 +8,7 @@ import (
 )
 
 // In a window the level is constant, and jumps at its end. A reported reset is that end once a window was seen
-// to end there. If none is reported, or another one each time, the length is learned from jump to jump.
+// to end there. If no reset is reported, or another one each time, the length is learned from jump to jump.
 
 const (
 	rounding      = 2 * time.Second        // error of a reset in whole seconds: one, and another of an epoch that is compared with a Date. Row "one in ten stale, first 300/5s"
