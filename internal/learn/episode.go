@@ -137,8 +137,8 @@ func (s *State) probeRefused(f *Fact, now throttle.Instant) {
 	s.probe(now)
 }
 
-// Passed returns how long after its departure a probe without an answer counts as served: a refusal would be here.
-// That holds if refusals take less than half as long as answers, or if no call was served yet and probes are close
+// Passed returns how long after its departure a probe without an answer counts as served: a refusal would be here. It is
+// known while a rate is searched and this is less than half a round trip, or if no call was served yet and probes are close
 // together. Otherwise it is an hour: the probe may have the place of a served call, or others have spent a long window.
 func (s *State) Passed() time.Duration {
 	passed := max(leastPassed, passes*s.Took)
