@@ -92,12 +92,15 @@ func (b *beside) leaves(t *testing.T, seed int, replicas ...*harness.Rig) {
 	}
 }
 
-// besideRuns returns how often each case runs: once, and 20 times if WEIR_LONG is set.
-func besideRuns() int {
-	if os.Getenv("WEIR_LONG") != "" && !testing.Short() {
+// besideRuns returns how often each case runs: once with -short, and 20 times if WEIR_LONG is set.
+func besideRuns(usual int) int {
+	switch {
+	case testing.Short():
+		return 1
+	case os.Getenv("WEIR_LONG") != "":
 		return 20
 	}
-	return 1
+	return usual
 }
 
 // By the vendor's record a lane takes at most its share, and leaves the rest to a console, whose
@@ -109,7 +112,7 @@ func TestLaneLeavesTheRestToOthers(t *testing.T) {
 			continue // they run the same code
 		}
 		t.Run(b.name, func(t *testing.T) {
-			for seed := range besideRuns() {
+			for seed := range besideRuns(2) {
 				synctest.Test(t, func(t *testing.T) {
 					vendor := &testserver.Vendor{Limits: []testserver.Limit{b.limit}, Styles: b.styles, Service: 20 * time.Millisecond, Spread: 10 * time.Millisecond}
 					r := harness.PipeRig(t, vendor, &weir.Transport{Share: 0.5})
